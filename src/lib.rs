@@ -1,0 +1,1 @@
+//! Bankshot: an inference engine for Qwen's hybrid models with SYCL kernels.
