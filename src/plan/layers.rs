@@ -1,0 +1,449 @@
+//! The plan of a model: its regions booked and its operations laid out, in order of execution.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::arena::{ArenaKind, Ledger, Region};
+use super::steps::{ActKind, AttentionOp, Buffer, BufferBook, Buffers, Op, Rows, SparseOp, Step};
+use super::{Codebook, LOGIT_ROWS, LayerPlan, Options, Plan, PlanError, ROWS_PER_GROUP, StateItem, StateKind, Vector, Weight};
+use crate::load::pack::{Layout, codebook};
+use crate::model::{Attention, Block, Bound, Gdn, Layer, LayerKind, Mixer, Moe, Ple, Spec, TensorRef, VectorRef};
+
+/// Entries of int32 before the slots of an expert plan: a count and then triples.
+pub fn plan_slots_at(max_entries: usize) -> usize {
+    4 + 3 * max_entries
+}
+
+/// Most entries that an expert plan over `tokens` can have when an entry takes `rows` slots.
+pub fn plan_entries_max(tokens: usize, used: usize, experts: usize, rows: usize) -> usize {
+    let slots = tokens * used;
+    slots.min(experts + slots / rows)
+}
+
+/// Buffers that layers share; each is written anew by every layer.
+struct Scratch {
+    streams: Rows,
+    low: Buffer,
+    low_act: Rows,
+    up: Buffer,
+    inject: Buffer,
+    mixed: Rows,
+    gdn: Option<GdnScratch>,
+    attention: Option<AttentionScratch>,
+    moe: MoeScratch,
+    ple: Option<PleScratch>,
+}
+
+struct GdnScratch {
+    u: Buffer,
+    z: Buffer,
+    beta: Buffer,
+    alpha: Buffer,
+    y: Buffer,
+    gates: Buffer,
+    o: Buffer,
+    out: Rows,
+}
+
+struct AttentionScratch {
+    qg: Buffer,
+    k: Buffer,
+    v: Buffer,
+    q: Buffer,
+    out: Rows,
+    sparse: Option<SparseScratch>,
+}
+
+struct SparseScratch {
+    iq_raw: Buffer,
+    ik_raw: Buffer,
+    iq: Buffer,
+    mean: Region,
+    score: Buffer,
+    selected: Buffer,
+}
+
+struct MoeScratch {
+    logits: Buffer,
+    chosen: Buffer,
+    weights: Buffer,
+    plan: Region,
+    gate: Buffer,
+    up: Buffer,
+    act: Rows,
+    down: Buffer,
+    shared_gate: Buffer,
+    shared_a: Buffer,
+    shared_b: Buffer,
+    shared_act: Rows,
+    shared_down: Buffer,
+}
+
+struct PleScratch {
+    rows: Rows,
+    key: Buffer,
+    value: Buffer,
+    n: Buffer,
+}
+
+struct Builder<'a> {
+    spec: &'a Spec,
+    options: Options,
+    ledger: Ledger,
+    weights: Vec<Weight>,
+    vectors: Vec<Vector>,
+    state: Vec<StateItem>,
+    codebooks: BTreeMap<&'static str, Codebook>,
+    modules: BTreeSet<String>,
+}
+
+pub(super) fn plan(bound: &Bound, options: Options) -> Result<Plan, PlanError> {
+    let spec = &bound.spec;
+    let mut b = Builder {
+        spec,
+        options,
+        ledger: Ledger::default(),
+        weights: Vec::new(),
+        vectors: Vec::new(),
+        state: Vec::new(),
+        codebooks: BTreeMap::new(),
+        modules: ["hyper", "act", "moe"].map(String::from).into(),
+    };
+    let (buffers, scratch) = b.buffers()?;
+    let start = vec![Step { name: "hyper_start", op: Op::HyperStart }];
+    let mut layers = Vec::with_capacity(bound.layers.len());
+    for (index, layer) in bound.layers.iter().enumerate() {
+        let steps = b.layer(index, layer, &scratch, &buffers)?;
+        layers.push(LayerPlan { index, kind: spec.kinds[index], steps });
+    }
+    let mut head = Vec::new();
+    b.mixer(&bound.final_mix, true, &scratch, &mut head)?;
+    head.push(b.matmul("output", &bound.output, scratch.mixed, buffers.logits)?);
+    Ok(Plan {
+        options,
+        spec: spec.clone(),
+        ledger: b.ledger,
+        weights: b.weights,
+        vectors: b.vectors,
+        codebooks: b.codebooks.into_values().collect(),
+        state: b.state,
+        buffers,
+        start,
+        layers,
+        head,
+        modules: b.modules,
+    })
+}
+
+impl Builder<'_> {
+    fn buffers(&mut self) -> Result<(Buffers, Scratch), PlanError> {
+        let (spec, options) = (self.spec, self.options);
+        let (hidden, wide, streams) = (spec.hidden, spec.wide(), spec.hyper_connections.streams);
+        let mut book = BufferBook { ledger: &mut self.ledger, chunk: options.chunk };
+        let logits_region = book.region("logits", 4 * spec.vocab * LOGIT_ROWS.min(options.chunk))?;
+        let buffers = Buffers {
+            start: book.region("start", 4)?,
+            rope: book.region("rope", 4 * options.context * spec.rope_dims)?,
+            embedded: book.buffer("embedded", hidden)?,
+            ngrams: spec.ple.as_ref().map(|ple| book.buffer("ngrams", ple.width())).transpose()?,
+            residual: book.buffer("residual", wide)?,
+            output: book.buffer("output", hidden)?,
+            stream_weights: book.buffer("stream_weights", streams)?,
+            logits: Buffer { region: logits_region, row_bytes: 4 * spec.vocab as u64 },
+        };
+        let scratch = Scratch {
+            streams: book.rows("streams", wide)?,
+            low: book.buffer("low", spec.hyper_connections.low_rank)?,
+            low_act: book.rows("low_act", spec.hyper_connections.low_rank)?,
+            up: book.buffer("up", wide)?,
+            inject: book.buffer("inject", streams)?,
+            mixed: book.rows("mixed", hidden)?,
+            gdn: gdn_scratch(&mut book, spec)?,
+            attention: attention_scratch(&mut book, spec, options)?,
+            moe: moe_scratch(&mut book, spec, options)?,
+            ple: spec.ple.as_ref().map(|ple| ple_scratch(&mut book, spec, ple.width())).transpose()?,
+        };
+        Ok((buffers, scratch))
+    }
+
+    fn layer(&mut self, index: usize, layer: &Layer, s: &Scratch, buffers: &Buffers) -> Result<Vec<Step>, PlanError> {
+        let mut steps = Vec::new();
+        // The output of the previous layer's experts is added by the first step that reads the residual.
+        let mut pending = index > 0;
+        if let (Some(ple), Some(scratch), Some(ngrams)) = (&layer.ple, &s.ple, buffers.ngrams) {
+            self.ple(index, ple, scratch, ngrams, pending, &mut steps)?;
+            pending = false;
+        }
+        self.mixer(&layer.block_mix, pending, s, &mut steps)?;
+        match &layer.block {
+            Block::Gdn(gdn) => {
+                let scratch = s.gdn.as_ref().expect("the spec has a delta net layer, so its buffers were booked");
+                self.gdn(index, gdn, s.mixed, scratch, buffers.output, &mut steps)?;
+            }
+            Block::Attention(attention) => {
+                let scratch = s.attention.as_ref().expect("the spec has an attention layer, so its buffers were booked");
+                self.attention(index, attention, s.mixed, scratch, buffers.output, &mut steps)?;
+            }
+        }
+        self.mixer(&layer.moe_mix, true, s, &mut steps)?;
+        self.moe(&layer.moe, s.mixed, &s.moe, &mut steps)?;
+        Ok(steps)
+    }
+
+    /// Streams to one vector. The final mixer has no `inject`.
+    fn mixer(&mut self, mixer: &Mixer, pending: bool, s: &Scratch, steps: &mut Vec<Step>) -> Result<(), PlanError> {
+        let norm = self.vector(&mixer.norm)?;
+        steps.push(Step { name: "hyper_norm", op: Op::HyperNorm { pending, norm, out: s.streams } });
+        steps.push(self.matmul("hyper_down", &mixer.down, s.streams, s.low)?);
+        let scale = (1.0 / self.spec.hyper_connections.streams as f64) as f32;
+        steps.push(Step { name: "hyper_act", op: Op::Act { kind: ActKind::Silu { scale }, a: s.low, out: s.low_act } });
+        steps.push(self.matmul("hyper_up", &mixer.up, s.low_act, s.up)?);
+        let inject = match &mixer.inject {
+            Some(inject) => {
+                steps.push(self.matmul("hyper_inject", inject, s.streams, s.inject)?);
+                Some(s.inject)
+            }
+            None => None,
+        };
+        steps.push(Step { name: "hyper_mix", op: Op::HyperMix { a: s.up, x: s.streams, inject, out: s.mixed } });
+        Ok(())
+    }
+
+    fn gdn(&mut self, layer: usize, gdn: &Gdn, x: Rows, s: &GdnScratch, y: Buffer, steps: &mut Vec<Step>) -> Result<(), PlanError> {
+        self.modules.insert("gdn".to_owned());
+        let spec = &self.spec.gdn;
+        let window_bytes = 4 * (spec.conv_taps - 1) * spec.channels();
+        let matrix_bytes = 4 * spec.value_heads * spec.head_dim * spec.head_dim;
+        let window = self.state(layer, StateKind::ConvWindow, window_bytes)?;
+        let matrix = self.state(layer, StateKind::Matrix, matrix_bytes)?;
+        steps.push(self.matmul("gdn_qkv", &gdn.qkv, x, s.u)?);
+        steps.push(self.matmul("gdn_gate", &gdn.gate, x, s.z)?);
+        steps.push(self.matmul("gdn_beta", &gdn.beta, x, s.beta)?);
+        steps.push(self.matmul("gdn_alpha", &gdn.alpha, x, s.alpha)?);
+        let (conv, a, dt) = (self.vector(&gdn.conv)?, self.vector(&gdn.a)?, self.vector(&gdn.dt_bias)?);
+        let op = Op::GdnConv { u: s.u, beta: s.beta, alpha: s.alpha, conv, a, dt, window, y: s.y, gates: s.gates };
+        steps.push(Step { name: "gdn_conv", op });
+        let op = Op::GdnStep { y: s.y, gates: s.gates, u: s.u, window, matrix, o: s.o };
+        steps.push(Step { name: "gdn_step", op });
+        let norm = self.vector(&gdn.norm)?;
+        steps.push(Step { name: "gdn_norm", op: Op::GdnNorm { o: s.o, z: s.z, norm, out: s.out } });
+        steps.push(self.matmul("gdn_out", &gdn.out, s.out, y)?);
+        Ok(())
+    }
+
+    fn attention(
+        &mut self,
+        layer: usize,
+        attention: &Attention,
+        x: Rows,
+        s: &AttentionScratch,
+        y: Buffer,
+        steps: &mut Vec<Step>,
+    ) -> Result<(), PlanError> {
+        self.modules.insert(format!("attention_{}", self.options.kv.name()));
+        let (context, kv_bytes) = (self.options.context, self.options.kv.bytes());
+        let cache_bytes = context * self.spec.kv_heads * self.spec.head_dim * kv_bytes;
+        let keys = self.state(layer, StateKind::Keys, cache_bytes)?;
+        let values = self.state(layer, StateKind::Values, cache_bytes)?;
+        steps.push(self.matmul("attention_q", &attention.q, x, s.qg)?);
+        steps.push(self.matmul("attention_k", &attention.k, x, s.k)?);
+        steps.push(self.matmul("attention_v", &attention.v, x, s.v)?);
+        let mut sparse = None;
+        if let (Some(indexer), Some(scratch), LayerKind::Attention { ratio }) = (&attention.indexer, &s.sparse, self.spec.kinds[layer]) {
+            self.modules.insert("select".to_owned());
+            steps.push(self.matmul("index_q", &indexer.q_proj, x, scratch.iq_raw)?);
+            steps.push(self.matmul("index_k", &indexer.k_proj, x, scratch.ik_raw)?);
+            let dim = self.spec.indexer.head_dim;
+            let max_blocks = (context / ratio).max(1);
+            sparse = Some(SparseOp {
+                ratio,
+                budget: self.spec.indexer.budget_tokens / ratio,
+                max_blocks,
+                iq_raw: scratch.iq_raw,
+                ik_raw: scratch.ik_raw,
+                iq_norm: self.vector(&indexer.q_norm)?,
+                ik_norm: self.vector(&indexer.k_norm)?,
+                pooled: self.state(layer, StateKind::PooledKeys, max_blocks * dim * kv_bytes)?,
+                tail: self.state(layer, StateKind::IndexTail, 4 * ratio * dim)?,
+                iq: scratch.iq,
+                mean: scratch.mean,
+                score: scratch.score,
+                selected: scratch.selected,
+            });
+        }
+        let op = AttentionOp {
+            qg: s.qg,
+            k: s.k,
+            v: s.v,
+            q_norm: self.vector(&attention.q_norm)?,
+            k_norm: self.vector(&attention.k_norm)?,
+            keys,
+            values,
+            q: s.q,
+            sparse,
+            out: s.out,
+        };
+        steps.push(Step { name: "attention", op: Op::Attention(Box::new(op)) });
+        steps.push(self.matmul("attention_output", &attention.output, s.out, y)?);
+        Ok(())
+    }
+
+    fn moe(&mut self, moe: &Moe, x: Rows, s: &MoeScratch, steps: &mut Vec<Step>) -> Result<(), PlanError> {
+        steps.push(self.matmul("router", &moe.router, x, s.logits)?);
+        let op = Op::MoeRoute { logits: s.logits, chosen: s.chosen, weights: s.weights, plan: s.plan };
+        steps.push(Step { name: "moe_route", op });
+        steps.push(self.experts("expert_gate", &moe.gate, x, false, s.gate, s.plan)?);
+        steps.push(self.experts("expert_up", &moe.up, x, false, s.up, s.plan)?);
+        steps.push(Step { name: "expert_act", op: Op::Act { kind: ActKind::Swiglu { b: s.up }, a: s.gate, out: s.act } });
+        steps.push(self.experts("expert_down", &moe.down, s.act, true, s.down, s.plan)?);
+        steps.push(self.matmul("shared_gate", &moe.shared_gate, x, s.shared_gate)?);
+        steps.push(self.matmul("shared_expert_gate", &moe.shared.gate, x, s.shared_a)?);
+        steps.push(self.matmul("shared_expert_up", &moe.shared.up, x, s.shared_b)?);
+        let op = Op::Act { kind: ActKind::Swiglu { b: s.shared_b }, a: s.shared_a, out: s.shared_act };
+        steps.push(Step { name: "shared_act", op });
+        steps.push(self.matmul("shared_expert_down", &moe.shared.down, s.shared_act, s.shared_down)?);
+        let op = Op::MoeCombine { down: s.down, weights: s.weights, shared: s.shared_down, shared_gate: s.shared_gate };
+        steps.push(Step { name: "moe_combine", op });
+        Ok(())
+    }
+
+    fn ple(&mut self, layer: usize, ple: &Ple, s: &PleScratch, ngrams: Buffer, pending: bool, steps: &mut Vec<Step>) -> Result<(), PlanError> {
+        self.modules.insert("ple".to_owned());
+        let history = self.spec.ple.as_ref().map_or(0, |spec| spec.history());
+        let history = self.state(layer, StateKind::PleHistory, 4 * history * self.spec.wide())?;
+        steps.push(Step { name: "ple_rows", op: Op::Act { kind: ActKind::Copy, a: ngrams, out: s.rows } });
+        steps.push(self.matmul("ple_key", &ple.key, s.rows, s.key)?);
+        steps.push(self.matmul("ple_value", &ple.value, s.rows, s.value)?);
+        let op = Op::Ple {
+            pending,
+            key: s.key,
+            value: s.value,
+            norm_key: self.vector(&ple.norm_key)?,
+            norm_query: self.vector(&ple.norm_query)?,
+            norm_conv: self.vector(&ple.norm_conv)?,
+            conv: self.vector(&ple.conv)?,
+            n: s.n,
+            history,
+        };
+        steps.push(Step { name: "ple", op });
+        Ok(())
+    }
+
+    fn matmul(&mut self, name: &'static str, tensor: &TensorRef, x: Rows, y: Buffer) -> Result<Step, PlanError> {
+        let weight = self.weight(tensor)?;
+        Ok(Step { name, op: Op::Matmul { weight, x, y } })
+    }
+
+    fn experts(&mut self, name: &'static str, tensor: &TensorRef, x: Rows, x_per_slot: bool, y: Buffer, plan: Region) -> Result<Step, PlanError> {
+        let weight = self.weight(tensor)?;
+        Ok(Step { name, op: Op::ExpertMatmul { weight, x, x_per_slot, y, plan } })
+    }
+
+    fn weight(&mut self, tensor: &TensorRef) -> Result<usize, PlanError> {
+        let format = tensor.format;
+        let expert_bytes = Layout::of(format).matrix_bytes(tensor.rows, tensor.cols) as u64;
+        let bytes = expert_bytes * tensor.experts.unwrap_or(1) as u64;
+        let region = self.ledger.book(ArenaKind::Weights, tensor.name(), bytes)?;
+        self.modules.insert(format!("matmul_{}", format.name().to_ascii_lowercase()));
+        if let Some(table) = codebook(format)
+            && !self.codebooks.contains_key(format.name())
+        {
+            let region = self.ledger.book(ArenaKind::Weights, format.name(), 4 * table.len() as u64)?;
+            self.codebooks.insert(format.name(), Codebook { format, region });
+        }
+        self.weights.push(Weight { tensor: tensor.clone(), region, expert_bytes });
+        Ok(self.weights.len() - 1)
+    }
+
+    fn vector(&mut self, values: &VectorRef) -> Result<usize, PlanError> {
+        let region = self.ledger.book(ArenaKind::Weights, values.name(), 4 * values.len as u64)?;
+        self.vectors.push(Vector { values: values.clone(), region });
+        Ok(self.vectors.len() - 1)
+    }
+
+    fn state(&mut self, layer: usize, kind: StateKind, bytes: usize) -> Result<usize, PlanError> {
+        let region = self.ledger.book(ArenaKind::State, "state", bytes as u64)?;
+        self.state.push(StateItem { layer, kind, region });
+        Ok(self.state.len() - 1)
+    }
+}
+
+fn gdn_scratch(book: &mut BufferBook<'_>, spec: &Spec) -> Result<Option<GdnScratch>, PlanError> {
+    if !spec.kinds.contains(&LayerKind::Gdn) {
+        return Ok(None);
+    }
+    let gdn = &spec.gdn;
+    Ok(Some(GdnScratch {
+        u: book.buffer("gdn_u", gdn.channels())?,
+        z: book.buffer("gdn_z", gdn.value_width())?,
+        beta: book.buffer("gdn_beta", gdn.value_heads)?,
+        alpha: book.buffer("gdn_alpha", gdn.value_heads)?,
+        y: book.buffer("gdn_y", gdn.channels())?,
+        gates: book.buffer("gdn_gates", 2 * gdn.value_heads)?,
+        o: book.buffer("gdn_o", gdn.value_width())?,
+        out: book.rows("gdn_out", gdn.value_width())?,
+    }))
+}
+
+fn attention_scratch(book: &mut BufferBook<'_>, spec: &Spec, options: Options) -> Result<Option<AttentionScratch>, PlanError> {
+    if spec.attention_layers() == 0 {
+        return Ok(None);
+    }
+    let (width, kv_width) = (spec.heads * spec.head_dim, spec.kv_heads * spec.head_dim);
+    let ratios = spec.kinds.iter().filter_map(|kind| match kind {
+        LayerKind::Attention { ratio } if *ratio > 0 => Some(*ratio),
+        _ => None,
+    });
+    let sparse = match ratios.min() {
+        Some(ratio) => {
+            let (heads, dim) = (spec.indexer.heads, spec.indexer.head_dim);
+            Some(SparseScratch {
+                iq_raw: book.buffer("index_q_raw", heads * dim)?,
+                ik_raw: book.buffer("index_k_raw", dim)?,
+                iq: book.buffer("index_q", heads * dim)?,
+                mean: book.region("index_mean", 4 * (options.chunk / ratio + 2) * dim)?,
+                score: book.buffer("index_score", (options.context / ratio).max(1))?,
+                selected: book.buffer("index_selected", spec.indexer.budget_tokens / ratio)?,
+            })
+        }
+        None => None,
+    };
+    Ok(Some(AttentionScratch {
+        qg: book.buffer("attention_qg", 2 * width)?,
+        k: book.buffer("attention_k", kv_width)?,
+        v: book.buffer("attention_v", kv_width)?,
+        q: book.buffer("attention_q", width)?,
+        out: book.rows("attention_out", width)?,
+        sparse,
+    }))
+}
+
+fn moe_scratch(book: &mut BufferBook<'_>, spec: &Spec, options: Options) -> Result<MoeScratch, PlanError> {
+    let e = &spec.experts;
+    // The plan of single rows has the most entries: one a slot.
+    let entries = plan_entries_max(options.chunk, e.used, e.count, ROWS_PER_GROUP).max(e.used);
+    let plan_words = plan_slots_at(entries) + options.chunk * e.used;
+    Ok(MoeScratch {
+        logits: book.buffer("router_logits", e.count)?,
+        chosen: book.buffer("chosen", e.used)?,
+        weights: book.buffer("expert_weights", e.used)?,
+        plan: book.region("expert_plan", 4 * plan_words)?,
+        gate: book.buffer("expert_gate", e.used * e.ff)?,
+        up: book.buffer("expert_up", e.used * e.ff)?,
+        act: book.rows("expert_act", e.used * e.ff)?,
+        down: book.buffer("expert_down", e.used * spec.hidden)?,
+        shared_gate: book.buffer("shared_gate", 1)?,
+        shared_a: book.buffer("shared_expert_gate", e.shared_ff)?,
+        shared_b: book.buffer("shared_expert_up", e.shared_ff)?,
+        shared_act: book.rows("shared_act", e.shared_ff)?,
+        shared_down: book.buffer("shared_expert_down", spec.hidden)?,
+    })
+}
+
+fn ple_scratch(book: &mut BufferBook<'_>, spec: &Spec, width: usize) -> Result<PleScratch, PlanError> {
+    Ok(PleScratch {
+        rows: book.rows("ple_rows", width)?,
+        key: book.buffer("ple_key", spec.wide())?,
+        value: book.buffer("ple_value", spec.hidden)?,
+        n: book.buffer("ple_n", spec.wide())?,
+    })
+}

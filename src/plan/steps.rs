@@ -1,0 +1,161 @@
+//! Operations as data: what they compute from which regions.
+
+use super::Region;
+use super::arena::{ArenaKind, Ledger};
+use super::PlanError;
+
+/// One operation, with the name it has in errors and listings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    pub name: &'static str,
+    pub op: Op,
+}
+
+/// A buffer with one row a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    pub region: Region,
+    /// Bytes of a token's row.
+    pub row_bytes: u64,
+}
+
+/// A matrix of activations with its quantised form, one or more rows a token (docs/numerics.md N4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// Values of a token, over all its rows.
+    pub columns: usize,
+    /// f32 [token][columns]
+    pub x: Buffer,
+    /// int8 [token][columns]
+    pub q: Buffer,
+    /// f32 [token][columns/32]
+    pub d: Buffer,
+    /// i32 [token][columns/32]
+    pub s: Buffer,
+}
+
+/// The buffers of a step, shared by all layers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Buffers {
+    /// Position of the chunk's first token, i32 [1].
+    pub start: Region,
+    /// cos and sin of every position, f32 [context][rope_dims].
+    pub rope: Region,
+    /// Embeddings, f32 [token][hidden].
+    pub embedded: Buffer,
+    /// N-gram rows, f32 [token][width].
+    pub ngrams: Option<Buffer>,
+    /// The residual, f32 [token][streams][hidden].
+    pub residual: Buffer,
+    /// Output of the block that has just run, f32 [token][hidden].
+    pub output: Buffer,
+    /// Its stream weights, f32 [token][streams].
+    pub stream_weights: Buffer,
+    /// f32 [row][vocab]
+    pub logits: Buffer,
+}
+
+
+/// Kinds of element-wise step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ActKind {
+    /// silu(a * scale)
+    Silu { scale: f32 },
+    /// silu(a) * b
+    Swiglu { b: Buffer },
+    /// a
+    Copy,
+}
+
+/// What a step computes. `vector` fields index the plan's vectors, `weight` fields its weights, `state` fields its state.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Op {
+    /// Spreads the embedding over the streams.
+    HyperStart,
+    /// Adds the pending block output to the residual, then normalises the streams.
+    HyperNorm { pending: bool, norm: usize, out: Rows },
+    /// y = W x for every token.
+    Matmul { weight: usize, x: Rows, y: Buffer },
+    /// The same for the experts that the router chose; a token has one row of x (`x_per_slot` false) or one a slot.
+    ExpertMatmul { weight: usize, x: Rows, x_per_slot: bool, y: Buffer, plan: Region },
+    /// Element-wise step over all columns of a token.
+    Act { kind: ActKind, a: Buffer, out: Rows },
+    /// Mean of the gated streams, and the stream weights unless the mixer is the final one.
+    HyperMix { a: Buffer, x: Rows, inject: Option<Buffer>, out: Rows },
+    GdnConv { u: Buffer, beta: Buffer, alpha: Buffer, conv: usize, a: usize, dt: usize, window: usize, y: Buffer, gates: Buffer },
+    GdnStep { y: Buffer, gates: Buffer, u: Buffer, window: usize, matrix: usize, o: Buffer },
+    GdnNorm { o: Buffer, z: Buffer, norm: usize, out: Rows },
+    Attention(Box<AttentionOp>),
+    MoeRoute { logits: Buffer, chosen: Buffer, weights: Buffer, plan: Region },
+    MoeCombine { down: Buffer, weights: Buffer, shared: Buffer, shared_gate: Buffer },
+    Ple { pending: bool, key: Buffer, value: Buffer, norm_key: usize, norm_query: usize, norm_conv: usize, conv: usize, n: Buffer, history: usize },
+}
+
+/// Operands of attention.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AttentionOp {
+    pub qg: Buffer,
+    pub k: Buffer,
+    pub v: Buffer,
+    pub q_norm: usize,
+    pub k_norm: usize,
+    pub keys: usize,
+    pub values: usize,
+    /// f32 [token][heads][head_dim]
+    pub q: Buffer,
+    pub sparse: Option<SparseOp>,
+    pub out: Rows,
+}
+
+/// Operands of sparse selection.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SparseOp {
+    pub ratio: usize,
+    /// Blocks.
+    pub budget: usize,
+    /// Complete blocks that the context can hold.
+    pub max_blocks: usize,
+    pub iq_raw: Buffer,
+    pub ik_raw: Buffer,
+    pub iq_norm: usize,
+    pub ik_norm: usize,
+    pub pooled: usize,
+    pub tail: usize,
+    pub iq: Buffer,
+    pub mean: Region,
+    pub score: Buffer,
+    pub selected: Buffer,
+}
+
+/// Books buffers of one row a token.
+pub(super) struct BufferBook<'a> {
+    pub ledger: &'a mut Ledger,
+    pub chunk: usize,
+}
+
+impl BufferBook<'_> {
+    pub fn region(&mut self, what: &str, bytes: usize) -> Result<Region, PlanError> {
+        self.ledger.book(ArenaKind::Buffers, what, bytes as u64)
+    }
+
+    /// `values` of 4 bytes a token.
+    pub fn buffer(&mut self, what: &str, values: usize) -> Result<Buffer, PlanError> {
+        self.sized(what, 4 * values)
+    }
+
+    fn sized(&mut self, what: &str, row_bytes: usize) -> Result<Buffer, PlanError> {
+        let bytes = (row_bytes as u64).saturating_mul(self.chunk as u64);
+        let region = self.ledger.book(ArenaKind::Buffers, what, bytes)?;
+        Ok(Buffer { region, row_bytes: row_bytes as u64 })
+    }
+
+    pub fn rows(&mut self, what: &str, columns: usize) -> Result<Rows, PlanError> {
+        Ok(Rows {
+            columns,
+            x: self.sized(what, 4 * columns)?,
+            q: self.sized(what, columns)?,
+            d: self.sized(what, columns / 8)?,
+            s: self.sized(what, columns / 8)?,
+        })
+    }
+}
