@@ -1,1 +1,4 @@
 //! Bankshot: an inference engine for Qwen's hybrid models with SYCL kernels.
+
+pub mod gguf;
+pub mod quant;

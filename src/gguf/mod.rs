@@ -1,0 +1,176 @@
+//! Reading of GGUF model files, versions 2 and 3.
+//!
+//! Opening a file reads its header, metadata and tensor directory and checks all of it: every count, length and offset
+//! is compared with a cap and with the size of the file before it is used. Tensor data stays in the mapped file and is
+//! handed out as byte slices; it is not interpreted here, and the file is never written to.
+
+mod directory;
+mod error;
+pub mod limits;
+mod metadata;
+mod reader;
+mod value;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+pub use directory::TensorInfo;
+pub use error::{GgufError, TensorProblem, TensorProblems};
+pub use metadata::Metadata;
+pub use value::{Array, Value};
+
+use limits::{DEFAULT_ALIGNMENT, MAX_ALIGNMENT, MAX_PAIRS, MAX_TENSORS};
+use reader::{Field, Reader, hex};
+
+/// An open model file whose metadata and tensor directory have been checked.
+#[derive(Debug)]
+pub struct GgufFile {
+    path: PathBuf,
+    bytes: Bytes,
+    version: u32,
+    alignment: u64,
+    metadata: Metadata,
+    tensors: Vec<TensorInfo>,
+    index: HashMap<String, usize>,
+}
+
+#[derive(Debug)]
+enum Bytes {
+    Mapped(memmap2::Mmap),
+    Static(&'static [u8]),
+}
+
+impl Bytes {
+    fn get(&self) -> &[u8] {
+        match self {
+            Bytes::Mapped(map) => map,
+            Bytes::Static(bytes) => bytes,
+        }
+    }
+}
+
+impl GgufFile {
+    /// Maps the file at `path` and checks everything but the tensor data.
+    ///
+    /// The file must not be changed or cut while it is open: the data is read from the mapping.
+    ///
+    /// # Errors
+    /// When the path cannot be read, is no GGUF file, or is damaged. The message names the place, what was expected and
+    /// what was found; problems of several tensors are reported together.
+    pub fn open(path: &Path) -> Result<GgufFile, GgufError> {
+        let failed = |cause| GgufError::Open { path: path.into(), cause };
+        // Asked before opening, because opening a pipe would wait for a writer.
+        let kind = std::fs::metadata(path).map_err(failed)?;
+        if !kind.is_file() {
+            let found = if kind.is_dir() { "a directory" } else { "a device, pipe or socket" };
+            return Err(GgufError::NotAFile { path: path.into(), found });
+        }
+        let file = File::open(path).map_err(failed)?;
+        // An empty file cannot be mapped everywhere.
+        if file.metadata().map_err(failed)?.len() == 0 {
+            return GgufFile::parse(path.to_owned(), Bytes::Static(&[]));
+        }
+        // SAFETY: the mapping is read-only and this process never writes to model files. Another process that changes
+        // one while it is open breaks the documented requirement; file bytes are only ever read as plain integers, for
+        // which every bit pattern is valid, and no check relies on reading the same data bytes twice.
+        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
+        GgufFile::parse(path.to_owned(), Bytes::Mapped(map))
+    }
+
+    /// Reads a file that is part of the program. [`path`](Self::path) is then `(embedded)`.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn from_static(bytes: &'static [u8]) -> Result<GgufFile, GgufError> {
+        GgufFile::parse(PathBuf::from("(embedded)"), Bytes::Static(bytes))
+    }
+
+    fn parse(path: PathBuf, bytes: Bytes) -> Result<GgufFile, GgufError> {
+        let mut reader = Reader::new(&path, bytes.get());
+        let version = read_version(&mut reader)?;
+        let tensor_count = reader.count(MAX_TENSORS, Field::new("tensor count"))?;
+        let pair_count = reader.count(MAX_PAIRS, Field::new("metadata pair count"))?;
+        let metadata = Metadata::read(&mut reader, pair_count)?;
+        let alignment = alignment(&metadata)?;
+        let directory = directory::read(&mut reader, tensor_count, alignment)?;
+        let (tensors, index) = (directory.tensors, directory.index);
+        Ok(GgufFile { path, bytes, version, alignment, metadata, tensors, index })
+    }
+
+    /// Where the file was opened.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Size of the whole file in bytes.
+    pub fn file_bytes(&self) -> u64 {
+        self.bytes.get().len() as u64
+    }
+
+    /// Container version, 2 or 3.
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// Alignment of the tensor data in bytes, a power of two.
+    pub fn alignment(&self) -> u64 {
+        self.alignment
+    }
+
+    /// The key-value section.
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    /// All tensors in file order.
+    pub fn tensors(&self) -> &[TensorInfo] {
+        &self.tensors
+    }
+
+    /// The tensor of this name.
+    pub fn tensor(&self, name: &str) -> Option<&TensorInfo> {
+        self.index.get(name).map(|i| &self.tensors[*i])
+    }
+
+    /// The data of one of this file's tensors, `info.bytes` long: rows of `dims[0]` elements, slowest dimension
+    /// outermost. An `info` that reaches beyond this file is not of this file and gives an empty slice.
+    pub fn data(&self, info: &TensorInfo) -> &[u8] {
+        let range = || {
+            let start = usize::try_from(info.offset).ok()?;
+            let end = start.checked_add(usize::try_from(info.bytes).ok()?)?;
+            self.bytes.get().get(start..end)
+        };
+        range().unwrap_or_default()
+    }
+}
+
+/// Checks the magic bytes and gives the version.
+fn read_version(reader: &mut Reader<'_>) -> Result<u32, GgufError> {
+    let magic = reader.peek(4);
+    if magic != b"GGUF" {
+        let found = if magic.is_empty() { "an empty file".to_owned() } else { hex(magic) };
+        return Err(GgufError::Magic { path: reader.path(), found });
+    }
+    reader.take(4, Field::new("magic"))?;
+    let bytes = reader.peek(4);
+    let version = reader.u32(Field::new("version"))?;
+    match version {
+        2 | 3 => Ok(version),
+        // Real versions are small, so empty low halves mean that the bytes are swapped.
+        _ if version != 0 && version & 0xffff == 0 => {
+            Err(GgufError::ByteOrder { path: reader.path(), found: hex(bytes) })
+        }
+        found => Err(GgufError::Version { path: reader.path(), found }),
+    }
+}
+
+fn alignment(metadata: &Metadata) -> Result<u64, GgufError> {
+    const KEY: &str = "general.alignment";
+    let alignment = metadata.u64(KEY)?.unwrap_or(DEFAULT_ALIGNMENT);
+    if !alignment.is_power_of_two() || alignment > MAX_ALIGNMENT {
+        let expected = format!("a power of two of at most {MAX_ALIGNMENT}");
+        return Err(metadata.error(KEY, expected, alignment.to_string()));
+    }
+    Ok(alignment)
+}
