@@ -1,4 +1,5 @@
 //! Bankshot: an inference engine for Qwen's hybrid models with SYCL kernels.
 
 pub mod gguf;
+pub mod model;
 pub mod quant;

@@ -1,0 +1,48 @@
+//! What a model file means: hyper-parameters, and tensor names bound to their roles.
+//!
+//! [`Bound::new`] either gives a model in which every tensor that computation needs is present, with its shape and a
+//! format the engine computes with, or reports everything that is wrong with the file at once.
+
+mod bind;
+mod census;
+mod qwen4exp;
+mod spec;
+
+pub use bind::{TensorRef, VectorRef};
+pub use census::{Census, Part, StateSize};
+pub use qwen4exp::{Attention, Block, Bound, Gdn, Indexer, Layer, Mixer, Moe, Ple, SharedExpert};
+pub use spec::{
+    ExpertSpec, GdnSpec, HyperConnectionSpec, IndexerSpec, LayerKind, MAX_CONTEXT, MAX_EXPERTS_USED, MAX_GDN_HEAD_DIM,
+    MAX_HEAD_DIM, MAX_STREAMS, MAX_TAPS, PleSpec, Spec,
+};
+
+use crate::gguf::GgufError;
+
+/// Architectures that the engine runs.
+pub const ARCHITECTURES: [&str; 1] = ["qwen4exp"];
+
+/// One thing that keeps a file from being used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    #[error(transparent)]
+    Metadata(#[from] GgufError),
+    #[error("key `{key}`: expected {expected}, found {found}")]
+    Key { key: String, expected: String, found: String },
+    #[error("tensor `{name}`: expected {expected}, found {found}")]
+    Tensor { name: String, expected: String, found: String },
+}
+
+/// Why a file cannot be used as a model.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    #[error("architecture: expected {}, found {found}", ARCHITECTURES.join(" or "))]
+    Architecture { found: String },
+    #[error("the model has {} problem(s):{}", .0.len(), listed(.0))]
+    Problems(Vec<Problem>),
+}
+
+fn listed(problems: &[Problem]) -> String {
+    problems.iter().map(|problem| format!("\n  {problem}")).collect()
+}
