@@ -1,0 +1,175 @@
+//! Arguments of every command; no effects.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+use crate::plan::KvType;
+
+/// Runs Qwen's hybrid models on Intel Arc Pro B70 cards, or slower on a CPU, with the same bits.
+#[derive(Debug, Parser)]
+#[command(name = "bankshot", version, max_term_width = 100)]
+pub struct Args {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Answer a few prompts with the small model that is part of the program
+    Demo(DemoArgs),
+    /// Continue a prompt, choosing the most likely token each time
+    Run(RunArgs),
+    /// Print what is in a model file: keys, tensors, parameters, bytes a token, state a sequence
+    Inspect(InspectArgs),
+    /// Print the token ids of a text
+    Tokenize(TokenizeArgs),
+    /// Print or store the logits of every position of a token sequence
+    Logits(LogitsArgs),
+    /// Measure how well a model predicts a text
+    Perplexity(PerplexityArgs),
+}
+
+/// Where and how a model runs.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct EngineArgs {
+    /// Device: its number, `cpu` or `gpu`; without it the first GPU, else the CPU
+    #[arg(long, value_name = "D")]
+    pub device: Option<String>,
+    /// Type of cached keys and values
+    #[arg(long, value_enum, default_value_t = KvArg::F16)]
+    pub kv: KvArg,
+    /// Most prompt tokens that are computed together; results do not depend on it
+    #[arg(long, value_name = "N", default_value_t = crate::plan::DEFAULT_CHUNK)]
+    pub chunk: usize,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum KvArg {
+    F16,
+    F32,
+}
+
+impl From<KvArg> for KvType {
+    fn from(kv: KvArg) -> KvType {
+        match kv {
+            KvArg::F16 => KvType::F16,
+            KvArg::F32 => KvType::F32,
+        }
+    }
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct DemoArgs {
+    /// Most tokens of an answer
+    #[arg(short, value_name = "N", default_value_t = 64)]
+    pub n: usize,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A text given as an argument or as a file.
+#[derive(Debug, ClapArgs)]
+#[group(required = true, multiple = false)]
+pub struct PromptArgs {
+    /// The prompt
+    #[arg(short, long = "prompt", value_name = "TEXT")]
+    pub prompt: Option<String>,
+    /// Read the prompt from a file, `-` for standard input
+    #[arg(long, value_name = "F")]
+    pub prompt_file: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct RunArgs {
+    /// GGUF file
+    pub model: PathBuf,
+    #[command(flatten)]
+    pub prompt: PromptArgs,
+    /// Put the prompt into the model's chat template as a user's message
+    #[arg(long)]
+    pub chat: bool,
+    /// System message in front of the user's; only with --chat
+    #[arg(long, value_name = "S", requires = "chat")]
+    pub system: Option<String>,
+    /// Most tokens to generate
+    #[arg(short, value_name = "N", default_value_t = 128)]
+    pub n: usize,
+    /// Tokens of context; without it as many as prompt and answer need
+    #[arg(long, value_name = "N")]
+    pub ctx: Option<usize>,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    /// Print token ids instead of text
+    #[arg(long)]
+    pub ids: bool,
+    /// Print one JSON object as the last line
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct InspectArgs {
+    /// GGUF file
+    pub model: PathBuf,
+    /// Also list every tensor
+    #[arg(long)]
+    pub tensors: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct TokenizeArgs {
+    /// GGUF file
+    pub model: PathBuf,
+    #[command(flatten)]
+    pub prompt: PromptArgs,
+    /// Treat the text of special tokens as ordinary text
+    #[arg(long)]
+    pub no_special: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct LogitsArgs {
+    /// GGUF file
+    pub model: PathBuf,
+    /// Token ids, separated by commas
+    #[arg(long, value_name = "1,2,3", value_delimiter = ',', required = true)]
+    pub ids: Vec<u32>,
+    /// Store float32 logits of every position, shape (positions, vocabulary), in NumPy's format
+    #[arg(long, value_name = "FILE.npy")]
+    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct PerplexityArgs {
+    /// GGUF file
+    pub model: PathBuf,
+    /// Text file
+    #[arg(long, value_name = "F")]
+    pub text: PathBuf,
+    /// Tokens of a window; the second half of each is scored
+    #[arg(long, value_name = "N", default_value_t = 512)]
+    pub ctx: usize,
+    /// Score only the first N windows
+    #[arg(long, value_name = "N")]
+    pub windows: Option<usize>,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}

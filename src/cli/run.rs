@@ -1,0 +1,100 @@
+//! `run`: continue a prompt.
+
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use serde_json::json;
+
+use super::args::{PromptArgs, RunArgs};
+use super::engine::{open_engine, open_model};
+use super::generate::{Answer, Finish, generate};
+use super::output::Output;
+use super::{Done, interrupt};
+use crate::load::Model;
+use crate::text::{Message, RenderOptions};
+
+/// The text that the arguments name.
+pub fn read_prompt(args: &PromptArgs) -> Result<String> {
+    match (&args.prompt, &args.prompt_file) {
+        (Some(text), _) => Ok(text.clone()),
+        (None, Some(path)) => read_text(path),
+        (None, None) => bail!("expected --prompt or --prompt-file"),
+    }
+}
+
+/// A file's text, or standard input's for `-`.
+pub fn read_text(path: &Path) -> Result<String> {
+    let mut bytes = Vec::new();
+    if path == Path::new("-") {
+        std::io::stdin().lock().read_to_end(&mut bytes).context("cannot read standard input")?;
+    } else {
+        bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    }
+    String::from_utf8(bytes).with_context(|| format!("{}: expected UTF-8 text", path.display()))
+}
+
+/// The prompt in the model's own chat form.
+pub fn chat_prompt(model: &Model, system: Option<&str>, user: &str, thinking: Option<bool>) -> Result<String> {
+    let Some(template) = model.chat_template()? else {
+        bail!("{}: expected a key `tokenizer.chat_template`, found none; run without --chat", model.file().path().display());
+    };
+    let message = |role: &str, content: &str| Message { role: role.to_owned(), content: content.to_owned() };
+    let mut messages: Vec<Message> = system.map(|text| message("system", text)).into_iter().collect();
+    messages.push(message("user", user));
+    Ok(template.render(&messages, RenderOptions { add_generation_prompt: true, enable_thinking: thinking })?)
+}
+
+/// Token ids of a prompt, with the beginning-of-sequence token where the model asks for one.
+pub fn prompt_ids(model: &Model, text: &str) -> Result<Vec<u32>> {
+    let tokenizer = model.tokenizer();
+    let mut ids: Vec<u32> = if tokenizer.add_bos() { tokenizer.bos().into_iter().collect() } else { Vec::new() };
+    ids.extend(tokenizer.encode(text, true)?);
+    if ids.is_empty() {
+        bail!("the prompt is empty: expected at least one token");
+    }
+    Ok(ids)
+}
+
+pub fn run(args: &RunArgs, output: &mut Output) -> Result<Done> {
+    let model = open_model(&args.model)?;
+    let mut text = read_prompt(&args.prompt)?;
+    if args.chat {
+        text = chat_prompt(&model, args.system.as_deref(), &text, None)?;
+    }
+    let prompt = prompt_ids(&model, &text)?;
+    let limit = model.bound().spec.context_length;
+    let context = args.ctx.unwrap_or_else(|| (prompt.len() + args.n).min(limit));
+    if prompt.len() > context.min(limit) {
+        bail!("the prompt has {} tokens: expected at most {}, the context's length", prompt.len(), context.min(limit));
+    }
+    interrupt::listen();
+    let (mut engine, load) = open_engine(model, &args.engine, context)?;
+    let answer = generate(&mut engine, &prompt, args.n, |id, piece| match (args.json, args.ids) {
+        (true, _) => Ok(()),
+        (false, true) => output.text(&format!("{id} ")),
+        (false, false) => output.text(piece),
+    })?;
+    if args.json {
+        output.json(&json!({
+            "prompt_ids": prompt,
+            "ids": answer.ids,
+            "text": answer.text,
+            "finish_reason": answer.finish.name(),
+            "timings": answer.timings(load),
+        }))?;
+    } else {
+        output.line("")?;
+        eprintln!("{}", summary(&answer));
+    }
+    Ok(if answer.finish == Finish::Interrupted { Done::Interrupted } else { Done::Finished })
+}
+
+/// Speeds of an answer in words.
+pub fn summary(answer: &Answer) -> String {
+    let mut text = format!("prompt {} tokens, {:.1} tok/s", answer.prompt_tokens, answer.prompt_per_second());
+    if answer.decode_steps() > 0 {
+        text += &format!("; answer {} tokens, {:.1} tok/s", answer.ids.len(), answer.decode_per_second());
+    }
+    text + &format!("; ended by {}", answer.finish.name())
+}

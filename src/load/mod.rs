@@ -1,0 +1,17 @@
+//! From a file to a device: opening and checking a model, and repacking its weights into device memory.
+
+mod model;
+pub mod pack;
+mod weights;
+
+pub use model::{LoadError, Model};
+pub use weights::upload;
+
+/// What loading has done so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Kernel modules that are ready.
+    Kernels { done: usize, total: usize, from_cache: usize },
+    /// Weight bytes on the device.
+    Weights { done: u64, total: u64 },
+}

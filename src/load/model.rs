@@ -1,0 +1,113 @@
+//! A model file, opened and checked.
+
+use std::path::Path;
+
+use crate::gguf::{GgufError, GgufFile};
+use crate::model::{Bound, ModelError};
+use crate::text::{ChatTemplate, TextError, Tokenizer, VocabSource};
+
+/// Why a file cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    #[error(transparent)]
+    File(#[from] GgufError),
+    #[error("{path}: {source}")]
+    Model { path: String, source: ModelError },
+    #[error("{path}: tokenizer: {source}")]
+    Text { path: String, source: TextError },
+    #[error("{path}: tokenizer: expected at most {rows} tokens, one for each row of the embedding, found {tokens}")]
+    Vocabulary { path: String, rows: usize, tokens: usize },
+}
+
+/// A model file with its tensors bound, and the text side of it.
+#[derive(Debug)]
+pub struct Model {
+    file: GgufFile,
+    bound: Bound,
+    tokenizer: Tokenizer,
+}
+
+impl Model {
+    /// Opens a GGUF file. Reads its header; weights are read when they are needed.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the file, all problems of one kind at once.
+    pub fn open(path: &Path) -> Result<Model, LoadError> {
+        Model::new(GgufFile::open(path)?)
+    }
+
+    /// Opens a file that is part of the program.
+    ///
+    /// # Errors
+    /// As [`Model::open`].
+    pub fn from_static(bytes: &'static [u8]) -> Result<Model, LoadError> {
+        Model::new(GgufFile::from_static(bytes)?)
+    }
+
+    fn new(file: GgufFile) -> Result<Model, LoadError> {
+        let path = file.path().display().to_string();
+        let bound = Bound::new(&file).map_err(|source| LoadError::Model { path: path.clone(), source })?;
+        let source = vocab_source(&file)?;
+        let (rows, tokens) = (bound.spec.vocab, source.tokens.len());
+        if tokens > rows {
+            return Err(LoadError::Vocabulary { path, rows, tokens });
+        }
+        let tokenizer = Tokenizer::new(source).map_err(|source| LoadError::Text { path, source })?;
+        Ok(Model { file, bound, tokenizer })
+    }
+
+    pub fn file(&self) -> &GgufFile {
+        &self.file
+    }
+
+    pub fn bound(&self) -> &Bound {
+        &self.bound
+    }
+
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
+    /// The file's chat template, if it has one.
+    ///
+    /// # Errors
+    /// When the template does not parse.
+    pub fn chat_template(&self) -> Result<Option<ChatTemplate>, TextError> {
+        let Some(source) = self.tokenizer.chat_template() else { return Ok(None) };
+        let text = |id: Option<u32>| {
+            let bytes = id.and_then(|id| self.tokenizer.token_bytes(id))?;
+            Some(String::from_utf8_lossy(bytes).into_owned())
+        };
+        ChatTemplate::new(source, text(self.tokenizer.bos()), text(self.tokenizer.eos())).map(Some)
+    }
+}
+
+/// The `tokenizer.*` keys as the tokenizer takes them.
+fn vocab_source(file: &GgufFile) -> Result<VocabSource, GgufError> {
+    let metadata = file.metadata();
+    let id = |name: &str| -> Result<Option<u32>, GgufError> {
+        // An id beyond 32 bits is out of any vocabulary; the tokenizer refuses it by name.
+        Ok(metadata.u64(&format!("tokenizer.ggml.{name}_token_id"))?.map(|id| u32::try_from(id).unwrap_or(u32::MAX)))
+    };
+    let text = |name: &str| -> Result<String, GgufError> {
+        Ok(metadata.str(&format!("tokenizer.ggml.{name}"))?.unwrap_or_default().to_owned())
+    };
+    let list = |name: &str| -> Result<Vec<String>, GgufError> {
+        Ok(metadata.str_array(&format!("tokenizer.ggml.{name}"))?.unwrap_or_default().to_vec())
+    };
+    let types = metadata.i64_array("tokenizer.ggml.token_type")?.unwrap_or_default();
+    Ok(VocabSource {
+        model: text("model")?,
+        pre: text("pre")?,
+        tokens: list("tokens")?,
+        token_types: types.into_iter().map(|kind| i32::try_from(kind).unwrap_or(-1)).collect(),
+        merges: list("merges")?,
+        eos: id("eos")?,
+        eot: id("eot")?,
+        bos: id("bos")?,
+        padding: id("padding")?,
+        add_bos: metadata.bool("tokenizer.ggml.add_bos_token")?.unwrap_or(false),
+        chat_template: metadata.str("tokenizer.chat_template")?.map(str::to_owned),
+    })
+}
