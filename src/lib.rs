@@ -1,1 +1,3 @@
 //! Bankshot: an inference engine for Qwen's hybrid models with SYCL kernels.
+
+pub mod text;
