@@ -10,7 +10,7 @@ pub mod gguf;
 pub mod load;
 pub mod model;
 pub mod ops;
-pub mod oracle;
+//ORACLE
 pub mod plan;
 pub mod quant;
 pub mod rope;

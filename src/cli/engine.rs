@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use super::args::EngineArgs;
-use crate::device::{Card, DeviceInfo};
+use crate::device::{Card, DeviceInfo, devices};
 use crate::exec::Engine;
 use crate::load::{Model, Progress};
 use crate::plan::Options;
 
 /// A device as the user names it.
 pub fn choose_device(wanted: Option<&str>) -> Result<DeviceInfo> {
-    let devices = DeviceInfo::all()?;
+    let devices = devices()?;
     let found = match wanted {
         None => devices.iter().find(|device| !device.is_cpu).or_else(|| devices.first()),
         Some("cpu") => devices.iter().find(|device| device.is_cpu),
@@ -47,7 +47,7 @@ pub fn open_engine(model: Arc<Model>, args: &EngineArgs, context: usize) -> Resu
     let begin = Instant::now();
     let device = choose_device(args.device.as_deref())?;
     let mut reporter = Reporter::new(format!("{} ({})", device.name, device.backend));
-    let card = Card::open(&device)?;
+    let card = Card::open(device.index)?;
     let options = Options { context, chunk: args.chunk.min(context), kv: args.kv.into() };
     let engine = Engine::open(model, card, options, &mut |progress| reporter.show(progress))?;
     reporter.done();
@@ -72,7 +72,7 @@ impl Reporter {
 
     fn show(&mut self, progress: Progress) {
         match progress {
-            Progress::Kernels { done, total, .. } => self.kernels = (done, total),
+            Progress::Kernels { done, total } => self.kernels = (done, total),
             Progress::Weights { done, total } => self.weights = (done, total),
         }
         let wait = if self.terminal { Duration::from_millis(100) } else { Duration::from_secs(2) };

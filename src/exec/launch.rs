@@ -23,8 +23,15 @@ impl Kernels {
         self.0.insert((module.to_owned(), name), kernel);
     }
 
+    /// Tells a recording that it uses all of them.
+    pub fn keep(&self, queue: &Queue) {
+        for kernel in self.0.values() {
+            queue.keep_kernel(kernel);
+        }
+    }
+
     fn get(&self, module: &str, name: &'static str) -> Result<*mut sys::xk_kernel, EngineError> {
-        let kernel = self.0.iter().find(|((m, n), _)| m == module && *n == name).map(|(_, kernel)| kernel.as_raw());
+        let kernel = self.0.iter().find(|((m, n), _)| m == module && *n == name).map(|(_, kernel)| kernel.raw());
         kernel.ok_or_else(|| EngineError::Kernel { module: module.to_owned(), kernel: name })
     }
 }
@@ -88,7 +95,8 @@ impl Launcher<'_> {
         let (streams, hidden) = (spec.hyper_connections.streams as u32, spec.hidden as u32);
         let inv_hidden = c(1.0 / spec.hidden as f64);
         let eps = spec.rms_eps;
-        let result: Result<(), DeviceError> = match op {
+        // SAFETY: every address comes from a region that the plan booked with the operation's shapes, in arenas that the engine holds.
+        let result: Result<(), DeviceError> = unsafe { match op {
             Op::HyperStart => ops::hyper_start(
                 self.queue,
                 sys::xk_hyper_start_args {
@@ -260,7 +268,7 @@ impl Launcher<'_> {
                     },
                 )
             }
-        };
+        } };
         Ok(result?)
     }
 
@@ -297,7 +305,8 @@ impl Launcher<'_> {
         // Logits have a buffer of the window's own length.
         let to = if y == self.plan.buffers.logits { Window { first: 0, ..window } } else { window };
         args.y = self.at(y, to);
-        Ok(ops::matmul(self.queue, args)?)
+        // SAFETY: as in `launch`.
+        Ok(unsafe { ops::matmul(self.queue, args) }?)
     }
 
     fn experts(&self, weight: usize, x: Rows, x_per_slot: bool, y: Buffer, plan: Region, window: Window) -> Result<(), EngineError> {
@@ -309,7 +318,8 @@ impl Launcher<'_> {
         args.max_entries = max_entries;
         args.slots_at = slots_at;
         args.x_div = if x_per_slot { 1 } else { self.plan.spec.experts.used as u32 };
-        Ok(ops::matmul(self.queue, args)?)
+        // SAFETY: as in `launch`.
+        Ok(unsafe { ops::matmul(self.queue, args) }?)
     }
 
     fn act(&self, kind: ActKind, a: Buffer, out: Rows, window: Window) -> Result<(), EngineError> {
@@ -336,7 +346,8 @@ impl Launcher<'_> {
             }
         };
         args.kernel = self.kernels.get("act", name)?;
-        Ok(ops::act(self.queue, args)?)
+        // SAFETY: as in `launch`.
+        Ok(unsafe { ops::act(self.queue, args) }?)
     }
 
     fn attention(&self, op: &AttentionOp, window: Window) -> Result<(), EngineError> {
@@ -391,6 +402,7 @@ impl Launcher<'_> {
             args.score = self.at(sparse.score, window);
             args.selected = self.at(sparse.selected, window);
         }
-        Ok(ops::attention(self.queue, args)?)
+        // SAFETY: as in `launch`.
+        Ok(unsafe { ops::attention(self.queue, args) }?)
     }
 }

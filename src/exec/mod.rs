@@ -6,9 +6,12 @@ mod launch;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::device::{self, Arena, Card, DeviceError, Graph, MemoryKind, Queue};
-use crate::load::{LoadError, Model, Progress, upload};
-use crate::plan::{ArenaKind, LOGIT_ROWS, Options, Plan, PlanError, StateKind};
+use std::time::Duration;
+
+use crate::device::kernels::{self, ModuleCode};
+use crate::device::{self, Arena, Card, DeviceError, Graph, MemoryKind, Module, Queue, Span};
+use crate::load::{self, LoadError, Model, Progress};
+use crate::plan::{LOGIT_ROWS, Options, Plan, PlanError, Region, StateKind};
 use crate::quant::QuantError;
 use crate::rope::RopeTable;
 use launch::{Kernels, Launcher, Window};
@@ -83,8 +86,11 @@ impl Engine {
         for (_, bytes) in &plan.ledger.arenas {
             arenas.push(Arena::new(&card, *bytes, MemoryKind::Device)?);
         }
-        let addresses: Vec<u64> = arenas.iter().map(Arena::address).collect();
-        let kernels = load(&model, &plan, &card, &queue, &addresses, progress)?;
+        let addresses: Vec<u64> = arenas.iter().map(|arena| arena.whole().ptr().expose_provenance() as u64).collect();
+        let kernels = load(&model, &plan, &card, &queue, &arenas, progress)?;
+        let rope = RopeTable::new(plan.spec.rope_dims, plan.spec.rope_base).rows(0..options.context);
+        let to = plan.buffers.rope;
+        queue.upload(&arenas[to.arena].span(to.offset, to.bytes)?, bytes_of(&rope))?;
         let (vocab, chunk) = (plan.spec.vocab, plan.options.chunk);
         let mut engine = Engine {
             embedded: vec![0.0; chunk * plan.spec.hidden],
@@ -109,6 +115,11 @@ impl Engine {
         &self.model
     }
 
+    /// The model, to be held beside the engine.
+    pub fn shared_model(&self) -> Arc<Model> {
+        Arc::clone(&self.model)
+    }
+
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -126,8 +137,7 @@ impl Engine {
     pub fn reset(&mut self) -> Result<(), EngineError> {
         self.guarded(|engine| {
             for item in engine.plan.state.iter().filter(|item| !matches!(item.kind, StateKind::Keys | StateKind::Values)) {
-                let region = item.region;
-                engine.queue.fill(&engine.arenas[region.arena], region.offset, region.bytes, 0)?;
+                engine.queue.fill(&engine.span(item.region, item.region.bytes)?, 0)?;
             }
             engine.queue.wait()?;
             engine.ids.clear();
@@ -190,12 +200,7 @@ impl Engine {
         let all = Window { first: 0, count: ids.len() };
         if let (1, Want::Last) = (ids.len(), &want) {
             if self.decode.is_none() {
-                let graph = self.queue.record(|| {
-                    let launcher = self.launcher();
-                    layers(&launcher, all)?;
-                    head(&launcher, all)
-                })?;
-                self.decode = Some(graph);
+                self.decode = Some(self.record_decode(all)?);
             }
             if let Some(graph) = &self.decode {
                 self.queue.launch(graph)?;
@@ -230,28 +235,49 @@ impl Engine {
         Launcher { plan: &self.plan, arenas: &self.addresses, kernels: &self.kernels, queue: &self.queue }
     }
 
-    /// Embeddings, n-gram rows and the position; the copies read buffers that stay untouched until the chunk's wait.
+    /// Records a step of one token: everything that changes from one to the next lies in device memory.
+    fn record_decode(&self, window: Window) -> Result<Graph, EngineError> {
+        self.queue.begin_graph()?;
+        for arena in &self.arenas {
+            self.queue.keep(&arena.whole());
+        }
+        self.kernels.keep(&self.queue);
+        let launcher = self.launcher();
+        let recorded = layers(&launcher, window).and_then(|()| head(&launcher, window));
+        let graph = self.queue.end_graph()?;
+        recorded?;
+        Ok(graph)
+    }
+
+    fn span(&self, region: Region, bytes: u64) -> Result<Span, DeviceError> {
+        self.arenas[region.arena].span(region.offset, bytes)
+    }
+
+    fn put(&self, region: Region, values: &[u8]) -> Result<(), DeviceError> {
+        self.queue.upload(&self.span(region, values.len() as u64)?, values)
+    }
+
+    /// Embeddings, n-gram rows and the position of the chunk.
     fn upload_inputs(&mut self, ids: &[u32]) -> Result<(), EngineError> {
         let (file, bound, spec) = (self.model.file(), self.model.bound(), &self.plan.spec);
-        let buffers = &self.plan.buffers;
         let embedded = &mut self.embedded[..ids.len() * spec.hidden];
         inputs::embeddings(file, bound, ids, embedded)?;
-        let start = [self.ids.len() as i32];
-        self.queue.upload(&self.arenas[buffers.start.arena], buffers.start.offset, bytes_of(&start))?;
-        let to = buffers.embedded.region;
-        self.queue.upload(&self.arenas[to.arena], to.offset, bytes_of(embedded))?;
-        if let (Some(ple), Some(table), Some(to)) = (&spec.ple, &bound.ple_table, buffers.ngrams) {
-            let ngrams = &mut self.ngrams[..ids.len() * ple.width()];
-            inputs::ngrams(file, table, ple, &self.ids, ids, ngrams)?;
-            self.queue.upload(&self.arenas[to.region.arena], to.region.offset, bytes_of(ngrams))?;
+        if let (Some(ple), Some(table)) = (&spec.ple, &bound.ple_table) {
+            inputs::ngrams(file, table, ple, &self.ids, ids, &mut self.ngrams[..ids.len() * ple.width()])?;
+        }
+        let buffers = &self.plan.buffers;
+        self.put(buffers.start, &(self.ids.len() as i32).to_le_bytes())?;
+        self.put(buffers.embedded.region, bytes_of(&self.embedded[..ids.len() * spec.hidden]))?;
+        if let (Some(ple), Some(to)) = (&spec.ple, buffers.ngrams) {
+            self.put(to.region, bytes_of(&self.ngrams[..ids.len() * ple.width()]))?;
         }
         Ok(())
     }
 
     fn download_logits(&mut self, rows: usize) -> Result<(), EngineError> {
-        let from = self.plan.buffers.logits.region;
-        let target = &mut self.logits[..rows * self.plan.spec.vocab];
-        self.queue.download(&self.arenas[from.arena], from.offset, bytes_of_mut(target))?;
+        let values = rows * self.plan.spec.vocab;
+        let from = self.span(self.plan.buffers.logits.region, 4 * values as u64)?;
+        self.queue.download(bytes_of_mut(&mut self.logits[..values]), &from)?;
         Ok(())
     }
 }
@@ -280,8 +306,67 @@ fn load(
     plan: &Plan,
     card: &Card,
     queue: &Queue,
-    addresses: &[u64],
+    arenas: &[Arena],
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Kernels, EngineError> {
-    todo_build(model, plan, card, queue, addresses, progress)
+    let codes = plan.modules.iter().map(|name| {
+        kernels::find(name).ok_or_else(|| EngineError::Kernel { module: name.clone(), kernel: "any" })
+    });
+    let codes: Vec<&ModuleCode> = codes.collect::<Result<_, _>>()?;
+    let cache = device::cache::folder();
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let build = || -> Result<Vec<Module>, DeviceError> {
+        let mut built = Vec::new();
+        while let Some(code) = codes.get(next.fetch_add(1, Ordering::Relaxed)) {
+            built.push(Module::new(card, code, cache.as_deref())?);
+            done.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(built)
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(codes.len());
+    let total = codes.len();
+    let modules: Result<Vec<Vec<Module>>, EngineError> = std::thread::scope(|scope| {
+        let builders: Vec<_> = (0..threads).map(|_| scope.spawn(build)).collect();
+        let mut report = |step: Progress| {
+            progress(Progress::Kernels { done: done.load(Ordering::Relaxed), total });
+            progress(step);
+        };
+        let uploaded = load::upload(model, plan, arenas, queue, &mut report);
+        while builders.iter().any(|builder| !builder.is_finished()) {
+            std::thread::sleep(Duration::from_millis(5));
+            progress(Progress::Kernels { done: done.load(Ordering::Relaxed), total });
+        }
+        let modules = builders.into_iter().map(|builder| Ok(builder.join().expect("building does not panic")?)).collect();
+        uploaded?;
+        modules
+    });
+    let mut kernels = Kernels::default();
+    for module in modules?.into_iter().flatten() {
+        let code = kernels::find(module.name()).expect("the module was built from this table");
+        for name in code.kernels {
+            kernels.insert(module.name(), name, module.kernel(name)?);
+        }
+    }
+    Ok(kernels)
+}
+
+/// The greatest logit's id, ties to the lowest.
+pub fn argmax(logits: &[f32]) -> u32 {
+    let mut best = 0;
+    for (i, value) in logits.iter().enumerate() {
+        if *value > logits[best] {
+            best = i;
+        }
+    }
+    best as u32
+}
+
+fn bytes_of(values: &[f32]) -> &[u8] {
+    // SAFETY: every f32 is four initialised bytes, and bytes need no alignment.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
+}
+
+fn bytes_of_mut(values: &mut [f32]) -> &mut [u8] {
+    // SAFETY: as above, and every four bytes are an f32.
+    unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), size_of_val(values)) }
 }

@@ -11,7 +11,7 @@ pub use weights::upload;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// Kernel modules that are ready.
-    Kernels { done: usize, total: usize, from_cache: usize },
+    Kernels { done: usize, total: usize },
     /// Weight bytes on the device.
     Weights { done: u64, total: u64 },
 }

@@ -14,7 +14,7 @@ pub fn upload(model: &Model, plan: &Plan, arenas: &[Arena], queue: &Queue, progr
     let total = plan.ledger.bytes(ArenaKind::Weights);
     let mut done = 0;
     let mut sent = |region: Region, bytes: &[u8]| -> Result<(), DeviceError> {
-        queue.upload(&arenas[region.arena], region.offset, bytes)?;
+        queue.upload(&arenas[region.arena].span(region.offset, bytes.len() as u64)?, bytes)?;
         done += bytes.len() as u64;
         progress(Progress::Weights { done, total });
         Ok(())

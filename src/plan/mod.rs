@@ -10,9 +10,10 @@ mod steps;
 use std::collections::BTreeSet;
 
 pub use arena::{ARENA_BYTES_MAX, ArenaKind, Ledger, Region};
-pub use steps::{ActKind, Buffer, Buffers, Op, Rows, Step};
+pub use layers::{plan_entries_max, plan_slots_at};
+pub use steps::{ActKind, AttentionOp, Buffer, Buffers, Op, Rows, SparseOp, Step};
 
-use crate::model::{Bound, LayerKind, Spec, TensorRef};
+use crate::model::{Bound, LayerKind, Spec, TensorRef, VectorRef};
 use crate::quant::Format;
 
 /// Tokens of a prompt that are computed together unless the user says otherwise.
@@ -70,7 +71,7 @@ pub struct Weight {
 /// Where a vector of f32 lies on the device, and what fills it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vector {
-    pub values: crate::model::VectorRef,
+    pub values: VectorRef,
     pub region: Region,
 }
 
