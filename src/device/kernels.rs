@@ -1,7 +1,7 @@
 //! The device code that was compiled into this program.
 
 /// One kernel module: the same code as SPIR-V and as text.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct ModuleCode {
     pub name: &'static str,
     /// Changes whenever the code does.

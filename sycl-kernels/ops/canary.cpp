@@ -5,6 +5,8 @@
 // shapes    : a, b [n], out [6, n]; n % 64 == 0
 // numeric   : output 4 adds by xor distances 8, 4, 2, 1; output 5 adds in index order
 // launch    : one work-item an element, groups of 64
+//
+// kernel add_wide: out[i] = a[i] + b[i], with a 64-bit n; the tests pass it where canary is wanted, to see a launch fail
 #include "../common/kernel.hpp"
 
 static ex::work_group_static<float[64]> group_values;
@@ -35,4 +37,11 @@ XK_KERNEL void canary(const float *a, const float *b, float *out, uint32_t n) {
         sum += shared[k];
     }
     out[5 * size_t(n) + i] = sum;
+}
+
+XK_KERNEL void add_wide(const float *a, const float *b, float *out, uint64_t n) {
+    const size_t i = xk_item().get_global_id(0);
+    if (i < n) {
+        out[i] = a[i] + b[i];
+    }
 }

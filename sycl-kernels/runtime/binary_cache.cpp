@@ -39,7 +39,13 @@ std::optional<std::string> cache_read(const std::string &path, const std::string
     if (!file) {
         return std::nullopt;
     }
-    const std::string all((std::istreambuf_iterator<char>(file)), {});
+    std::string all;
+    try {
+        all.assign(std::istreambuf_iterator<char>(file), {});
+    } catch (const std::ios_base::failure &) {
+        // What the stream library makes of a folder in the file's place.
+        return std::nullopt;
+    }
     if (all.size() < head_bytes + sizeof(uint64_t) || std::memcmp(all.data(), magic, sizeof(magic)) != 0) {
         return std::nullopt;
     }

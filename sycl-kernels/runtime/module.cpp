@@ -116,6 +116,17 @@ static bool load_binary(Program &out, const Native &native, const std::string &b
     return true;
 }
 
+// Drivers trust SPIR-V and can crash on what only looks like it; refuse at least what does not.
+static void check_spirv(const xk_module_desc &desc) {
+    uint32_t magic = 0;
+    if (desc.spirv_bytes >= 20 && desc.spirv_bytes % 4 == 0) {
+        std::memcpy(&magic, desc.spirv, sizeof(magic));
+    }
+    if (magic != 0x07230203) {
+        fail(XK_ERR_VALUE, desc.name, "SPIR-V", std::to_string(desc.spirv_bytes) + " bytes of something else");
+    }
+}
+
 static void build_spirv(Program &out, const Native &native, const xk_module_desc &desc) {
     const auto &cl = OpenCl::get();
     cl_int status = CL_SUCCESS;
@@ -151,7 +162,7 @@ static void add_kernel(Module &module, const char *name, sycl::kernel kernel) {
     const size_t most =
         kernel.get_info<info::kernel_device_specific::work_group_size>(module.card->device);
     module.kernels[name] =
-        std::unique_ptr<xk_kernel>(new xk_kernel{std::move(kernel), name, arguments, most});
+        std::unique_ptr<xk_kernel>(new xk_kernel{std::move(kernel), module.card.get(), name, arguments, most});
 }
 
 // Takes the kernels out of a program; false if one of them is not there.
@@ -253,6 +264,7 @@ xk_status xk_module_create(xk_card *card, const xk_module_desc *desc, xk_module 
             create_from_source(module->module, d);
         } else {
             require(d.spirv, "spirv");
+            check_spirv(d);
             if (card->card->backend == sycl::backend::opencl) {
                 create_opencl(module->module, d);
             } else {

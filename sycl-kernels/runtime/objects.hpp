@@ -122,6 +122,7 @@ struct xk_event {
 
 struct xk_kernel {
     sycl::kernel kernel;
+    const xk::Card *card;
     std::string name;
     uint32_t arguments;
     size_t max_local;

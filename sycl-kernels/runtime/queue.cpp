@@ -45,6 +45,9 @@ void launch_args(xk_queue &queue, xk_kernel &kernel, size_t groups, size_t local
     if (count != kernel.arguments) {
         fail(XK_ERR_VALUE, kernel.name.c_str(), std::to_string(kernel.arguments) + " arguments", count);
     }
+    if (kernel.card != queue.card.get()) {
+        fail(XK_ERR_VALUE, kernel.name.c_str(), "a kernel of the queue's card", "one of another card");
+    }
     queue.submit(kernel.name.c_str(), [&] {
         ex::submit(queue.queue, [&](sycl::handler &h) {
             for (size_t i = 0; i < count; ++i) {
