@@ -10,7 +10,7 @@ pub mod gguf;
 pub mod load;
 pub mod model;
 pub mod ops;
-//ORACLE
+pub mod oracle;
 pub mod plan;
 pub mod quant;
 pub mod rope;

@@ -1,0 +1,25 @@
+//! Safe owners over the kernels' C ABI (`include/xk.h`).
+//!
+//! Every `unsafe` block makes one call; what the call needs is guaranteed by the owner that makes it. Destroying
+//! memory, modules and graphs waits for the card's queues, so that dropping an owner cannot pull memory from under a
+//! running kernel; recorded graphs keep the arenas and modules that they use.
+
+mod arena;
+pub mod cache;
+mod card;
+mod graph;
+pub mod kernels;
+mod module;
+mod queue;
+mod selftest;
+mod status;
+#[allow(dead_code, non_camel_case_types, unreachable_pub)]
+pub mod sys;
+
+pub use arena::{Arena, MemoryKind, Span};
+pub use card::{Card, DeviceInfo, Part, devices};
+pub use graph::Graph;
+pub use module::{Kernel, Module};
+pub use queue::{Event, Queue};
+pub use selftest::canary;
+pub use status::{DeviceError, Status, check};
