@@ -2,4 +2,6 @@
 
 pub mod gguf;
 pub mod model;
+pub mod oracle;
 pub mod quant;
+pub mod rope;
