@@ -194,7 +194,10 @@ with_fma! {
         let scale = inverse_sqrt(dim);
         let mut merged: Option<(f32, f32, Vec<f32>)> = None;
         for piece in visible.chunks(PIECE) {
-            let mut e: Vec<f32> = piece.iter().map(|j| dot16_inline(q, &keys[j * stride..][..dim]) * scale).collect();
+            let mut e = Vec::with_capacity(piece.len());
+            for j in piece {
+                e.push(dot16_inline(q, &keys[j * stride..][..dim]) * scale);
+            }
             let m = e.iter().fold(f32::NEG_INFINITY, |m, s| m.max(*s));
             for e in &mut e {
                 *e = exp(*e - m);
@@ -230,6 +233,10 @@ with_fma! {
 with_fma! {
     /// `x * sigmoid(gate)`
     pub fn gated(x: &[f32], gate: &[f32]) -> Vec<f32> {
-        x.iter().zip(gate).map(|(x, gate)| x * sigmoid(*gate)).collect()
+        let mut y = x.to_vec();
+        for (y, gate) in y.iter_mut().zip(gate) {
+            *y *= sigmoid(*gate);
+        }
+        y
     }
 }

@@ -103,8 +103,13 @@ with_fma! {
 with_fma! {
     /// The write strength and the decay of each value head.
     pub fn gates(b: &[f32], a: &[f32], dt_bias: &[f32], ssm_a: &[f32]) -> (Vec<f32>, Vec<f32>) {
-        let betas = b.iter().map(|b| sigmoid(*b)).collect();
-        let decays = a.iter().zip(dt_bias).zip(ssm_a).map(|((a, dt), ssm_a)| exp(ssm_a * softplus(a + dt))).collect();
+        let (mut betas, mut decays) = (b.to_vec(), a.to_vec());
+        for beta in &mut betas {
+            *beta = sigmoid(*beta);
+        }
+        for ((decay, dt), ssm_a) in decays.iter_mut().zip(dt_bias).zip(ssm_a) {
+            *decay = exp(ssm_a * softplus(*decay + dt));
+        }
         (betas, decays)
     }
 }
@@ -113,26 +118,28 @@ with_fma! {
     /// One step of one value head's state [head_dim of v][head_dim of k]; gives the head's output.
     pub fn recur(state: &mut [f32], q: &[f32], k: &[f32], v: &[f32], beta: f32, decay: f32) -> Vec<f32> {
         let scale = inverse_sqrt(k.len());
-        state
-            .chunks_mut(k.len())
-            .zip(v)
-            .map(|(row, v)| {
-                for m in row.iter_mut() {
-                    *m *= decay;
-                }
-                let e = beta * (v - dot16_inline(row, k));
-                for (m, k) in row.iter_mut().zip(k) {
-                    *m = e.mul_add(*k, *m);
-                }
-                dot16_inline(row, q) * scale
-            })
-            .collect()
+        let mut o = v.to_vec();
+        for (row, o) in state.chunks_mut(k.len()).zip(&mut o) {
+            for m in row.iter_mut() {
+                *m *= decay;
+            }
+            let e = beta * (*o - dot16_inline(row, k));
+            for (m, k) in row.iter_mut().zip(k) {
+                *m = e.mul_add(*k, *m);
+            }
+            *o = dot16_inline(row, q) * scale;
+        }
+        o
     }
 }
 
 with_fma! {
     /// `rms_norm(o) * sigmoid(z)` of one head.
     pub fn gated_norm(o: &[f32], norm: &[f32], z: &[f32], eps: f32) -> Vec<f32> {
-        rms_norm(o, norm, eps).iter().zip(z).map(|(n, z)| n * sigmoid(*z)).collect()
+        let mut y = rms_norm(o, norm, eps);
+        for (y, z) in y.iter_mut().zip(z) {
+            *y *= sigmoid(*z);
+        }
+        y
     }
 }

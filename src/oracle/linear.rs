@@ -59,7 +59,11 @@ with_fma! {
         }
         let d = amax * (1.0f64 / 127.0) as f32;
         let inverse = recip(d);
-        (x.map(|x| (x * inverse).round_ties_even() as i8), d)
+        let mut q = [0; BLOCK];
+        for (q, x) in q.iter_mut().zip(x) {
+            *q = (x * inverse).round_ties_even() as i8;
+        }
+        (q, d)
     }
 }
 
@@ -68,7 +72,7 @@ pub fn matvec(w: &Matrix<'_>, x: &[f32]) -> Vec<f32> {
     if w.format.is_quantised() { quantised(w, &quantise(x)) } else { float(w, x) }
 }
 
-/// Start of each segment of a row of `blocks` blocks, which is [start, the next start).
+/// Blocks of a full segment of a row of `blocks` blocks.
 #[inline(always)]
 fn segment_blocks(blocks: usize) -> usize {
     8 * blocks.div_ceil(64)
@@ -77,27 +81,38 @@ fn segment_blocks(blocks: usize) -> usize {
 with_fma! {
     fn float(w: &Matrix<'_>, x: &[f32]) -> Vec<f32> {
         #[inline(always)]
-        fn rows(w: &Matrix<'_>, x: &[f32], size: usize, widen: impl Fn(&[u8]) -> f32) -> Vec<f32> {
+        fn rows<const SIZE: usize>(w: &Matrix<'_>, x: &[f32], widen: impl Fn(&[u8; SIZE]) -> f32) -> Vec<f32> {
             let segment = segment_blocks(w.cols / BLOCK) * BLOCK;
-            let row = |row: &[u8]| {
-                sum_segments(row.chunks(segment * size).zip(x.chunks(segment)).map(|(w, x)| {
-                    w.chunks_exact(size).zip(x).fold(0f32, |acc, (w, x)| widen(w).mul_add(*x, acc))
-                }))
-            };
-            w.data.chunks_exact(w.row_bytes()).map(row).collect()
+            let mut all = Vec::with_capacity(w.rows);
+            for row in w.data.chunks_exact(w.row_bytes()) {
+                let (row, _) = row.as_chunks::<SIZE>();
+                let mut y = None;
+                for (w, x) in row.chunks(segment).zip(x.chunks(segment)) {
+                    let mut acc = 0f32;
+                    for (w, x) in w.iter().zip(x) {
+                        acc = widen(w).mul_add(*x, acc);
+                    }
+                    y = Some(add_segment(y, acc));
+                }
+                all.push(y.unwrap_or(0.0));
+            }
+            all
         }
         match w.format {
-            Format::BF16 => rows(w, x, 2, |w| f32::from_bits(u32::from(u16::from_le_bytes([w[0], w[1]])) << 16)),
-            Format::F16 => rows(w, x, 2, f16),
-            _ => rows(w, x, 4, |w| f32::from_le_bytes([w[0], w[1], w[2], w[3]])),
+            Format::BF16 => rows::<2>(w, x, |w| f32::from_bits(u32::from(u16::from_le_bytes(*w)) << 16)),
+            Format::F16 => rows::<2>(w, x, |w| f16(w)),
+            _ => rows::<4>(w, x, |w| f32::from_le_bytes(*w)),
         }
     }
 }
 
 /// `y = seg_0; y = y + seg_s` ascending.
 #[inline(always)]
-fn sum_segments(segments: impl Iterator<Item = f32>) -> f32 {
-    segments.reduce(|y, segment| y + segment).unwrap_or(0.0)
+fn add_segment(y: Option<f32>, segment: f32) -> f32 {
+    match y {
+        Some(y) => y + segment,
+        None => segment,
+    }
 }
 
 /// What a block of 32 weights adds: `i * dw` and `j * mw`, both still to be multiplied by the activation's scale.
@@ -109,39 +124,59 @@ struct Term {
 }
 
 with_fma! {
-    /// `W x` for a quantised format.
-    pub fn quantised(w: &Matrix<'_>, x: &Quantised) -> Vec<f32> {
+    fn quantised(w: &Matrix<'_>, x: &Quantised) -> Vec<f32> {
         #[inline(always)]
-        fn rows(w: &Matrix<'_>, x: &Quantised, term: impl Fn(&[u8], usize, &[i8; BLOCK]) -> Term, minimum: bool) -> Vec<f32> {
-            let (blocks, super_block) = (w.cols / BLOCK, w.format.block_elements() / BLOCK);
+        fn rows(format: Format, w: &Matrix<'_>, x: &Quantised) -> Vec<f32> {
+            let (blocks, block_bytes) = (w.cols / BLOCK, format.block_bytes());
+            let sub_blocks = format.block_elements() / BLOCK;
             let segment = segment_blocks(blocks);
-            let row = |row: &[u8]| {
-                sum_segments((0..blocks).step_by(segment).map(|start| {
+            let mut all = Vec::with_capacity(w.rows);
+            for row in w.data.chunks_exact(w.row_bytes()) {
+                let mut y = None;
+                for start in (0..blocks).step_by(segment) {
                     let mut acc = 0f32;
                     for b in start..blocks.min(start + segment) {
-                        let bytes = &row[b / super_block * w.format.block_bytes()..][..w.format.block_bytes()];
-                        let t = term(bytes, b % super_block, &x.q[b]);
+                        let block = &row[b / sub_blocks * block_bytes..][..block_bytes];
+                        let t = term(format, block, b % sub_blocks, &x.q[b]);
                         acc = (t.i as f32).mul_add(t.dw * x.d[b], acc);
-                        if minimum {
+                        if format == Format::Q5_K {
                             acc = (t.j as f32).mul_add(t.mw * x.d[b], acc);
                         }
                     }
-                    acc
-                }))
-            };
-            w.data.chunks_exact(w.row_bytes()).map(row).collect()
+                    y = Some(add_segment(y, acc));
+                }
+                all.push(y.unwrap_or(0.0));
+            }
+            all
         }
+        // With the format as a constant each arm becomes a loop of its own.
         match w.format {
-            Format::Q8_0 => rows(w, x, q8_0, false),
-            Format::Q4_0 => rows(w, x, q4_0, false),
-            Format::IQ4_NL => rows(w, x, iq4_nl, false),
-            Format::Q6_K => rows(w, x, q6_k, false),
-            Format::Q5_K => rows(w, x, q5_k, true),
-            Format::IQ2_S => rows(w, x, iq2_s, false),
-            Format::IQ3_S => rows(w, x, iq3_s, false),
-            Format::IQ3_XXS => rows(w, x, iq3_xxs, false),
-            Format::F32 | Format::F16 | Format::BF16 => Vec::new(),
+            Format::Q8_0 => rows(Format::Q8_0, w, x),
+            Format::Q4_0 => rows(Format::Q4_0, w, x),
+            Format::IQ4_NL => rows(Format::IQ4_NL, w, x),
+            Format::Q6_K => rows(Format::Q6_K, w, x),
+            Format::Q5_K => rows(Format::Q5_K, w, x),
+            Format::IQ2_S => rows(Format::IQ2_S, w, x),
+            Format::IQ3_S => rows(Format::IQ3_S, w, x),
+            Format::IQ3_XXS => rows(Format::IQ3_XXS, w, x),
+            Format::F32 | Format::F16 | Format::BF16 => unreachable!("float formats take their own way"),
         }
+    }
+}
+
+/// The term of the 32 weights `g` of a block.
+#[inline(always)]
+fn term(format: Format, block: &[u8], g: usize, q: &[i8; BLOCK]) -> Term {
+    match format {
+        Format::Q8_0 => q8_0(block, q),
+        Format::Q4_0 => q4_0(block, q),
+        Format::IQ4_NL => iq4_nl(block, q),
+        Format::Q6_K => q6_k(block, g, q),
+        Format::Q5_K => q5_k(block, g, q),
+        Format::IQ2_S => iq2_s(block, g, q),
+        Format::IQ3_S => iq3_s(block, g, q),
+        Format::IQ3_XXS => iq3_xxs(block, g, q),
+        Format::F32 | Format::F16 | Format::BF16 => unreachable!("float formats take their own way"),
     }
 }
 
@@ -152,13 +187,22 @@ fn f16(bytes: &[u8]) -> f32 {
 
 #[inline(always)]
 fn dot(w: &[i32], q: &[i8]) -> i32 {
-    w.iter().zip(q).map(|(w, q)| w * i32::from(*q)).sum()
+    let mut sum = 0;
+    for (w, q) in w.iter().zip(q) {
+        sum += w * i32::from(*q);
+    }
+    sum
 }
 
-/// Nibble i of 16 bytes: all low ones, then all high ones.
+/// 16 bytes of nibbles: all low ones, then all high ones.
 #[inline(always)]
-fn nibble(bytes: &[u8], i: usize) -> usize {
-    usize::from(if i < 16 { bytes[i] & 15 } else { bytes[i - 16] >> 4 })
+fn nibbles(bytes: &[u8], value: impl Fn(u8) -> i32) -> [i32; BLOCK] {
+    let mut w = [0; BLOCK];
+    let (low, high) = w.split_at_mut(16);
+    for ((low, high), byte) in low.iter_mut().zip(high).zip(bytes) {
+        (*low, *high) = (value(byte & 15), value(byte >> 4));
+    }
+    w
 }
 
 #[inline(always)]
@@ -167,21 +211,22 @@ fn plain(i: i32, dw: f32) -> Term {
 }
 
 #[inline(always)]
-fn q8_0(block: &[u8], _: usize, q: &[i8; BLOCK]) -> Term {
-    let w: [i32; BLOCK] = std::array::from_fn(|i| i32::from(block[2 + i] as i8));
+fn q8_0(block: &[u8], q: &[i8; BLOCK]) -> Term {
+    let mut w = [0; BLOCK];
+    for (w, byte) in w.iter_mut().zip(&block[2..34]) {
+        *w = i32::from(*byte as i8);
+    }
     plain(dot(&w, q), f16(block))
 }
 
 #[inline(always)]
-fn q4_0(block: &[u8], _: usize, q: &[i8; BLOCK]) -> Term {
-    let w: [i32; BLOCK] = std::array::from_fn(|i| nibble(&block[2..18], i) as i32 - 8);
-    plain(dot(&w, q), f16(block))
+fn q4_0(block: &[u8], q: &[i8; BLOCK]) -> Term {
+    plain(dot(&nibbles(&block[2..18], |n| i32::from(n) - 8), q), f16(block))
 }
 
 #[inline(always)]
-fn iq4_nl(block: &[u8], _: usize, q: &[i8; BLOCK]) -> Term {
-    let w: [i32; BLOCK] = std::array::from_fn(|i| i32::from(IQ4_NL_VALUES[nibble(&block[2..18], i)]));
-    plain(dot(&w, q), f16(block))
+fn iq4_nl(block: &[u8], q: &[i8; BLOCK]) -> Term {
+    plain(dot(&nibbles(&block[2..18], |n| i32::from(IQ4_NL_VALUES[usize::from(n)])), q), f16(block))
 }
 
 /// Low bits [2][64] of two sub-blocks each, high bits [2][32] of four each, i8 scales [16], d.
@@ -189,11 +234,10 @@ fn iq4_nl(block: &[u8], _: usize, q: &[i8; BLOCK]) -> Term {
 fn q6_k(block: &[u8], g: usize, q: &[i8; BLOCK]) -> Term {
     let (half, j) = (g / 4, g % 4);
     let (low, high) = (&block[64 * half + 32 * (j & 1)..][..32], &block[128 + 32 * half..][..32]);
-    let w: [i32; BLOCK] = std::array::from_fn(|l| {
-        let low = if j < 2 { low[l] & 15 } else { low[l] >> 4 };
-        let high = (high[l] >> (2 * j)) & 3;
-        i32::from(low | high << 4) - 32
-    });
+    let mut w = [0; BLOCK];
+    for ((w, low), high) in w.iter_mut().zip(low).zip(high) {
+        *w = i32::from((low >> (j / 2 * 4)) & 15 | ((high >> (2 * j)) & 3) << 4) - 32;
+    }
     let scale = |i: usize| i32::from(block[192 + 2 * g + i] as i8);
     plain(scale(0) * dot(&w[..16], &q[..16]) + scale(1) * dot(&w[16..], &q[16..]), f16(&block[208..]))
 }
@@ -208,21 +252,24 @@ fn q5_k(block: &[u8], g: usize, q: &[i8; BLOCK]) -> Term {
         (packed[g + 4] & 15 | packed[g - 4] >> 6 << 4, packed[g + 4] >> 4 | packed[g] >> 6 << 4)
     };
     let (fifth, low) = (&block[16..48], &block[48 + 32 * (g / 2)..][..32]);
-    let w: [i32; BLOCK] = std::array::from_fn(|l| {
-        let low = if g.is_multiple_of(2) { low[l] & 15 } else { low[l] >> 4 };
-        i32::from(low | (fifth[l] >> g & 1) << 4)
-    });
-    let total: i32 = q.iter().map(|q| i32::from(*q)).sum();
+    let (mut w, mut total) = ([0; BLOCK], 0);
+    for (((w, low), fifth), q) in w.iter_mut().zip(low).zip(fifth).zip(q) {
+        *w = i32::from((low >> (g % 2 * 4)) & 15 | (fifth >> g & 1) << 4);
+        total += i32::from(*q);
+    }
     Term { i: i32::from(scale) * dot(&w, q), dw: f16(block), j: i32::from(minimum) * total, mw: -f16(&block[2..]) }
 }
 
-/// Eight codebook values, negated where the mask has a bit.
+/// Sum of q times eight codebook values, which are negated where the mask has a bit.
 #[inline(always)]
-fn signed(values: u64, mask: u8) -> [i32; 8] {
-    std::array::from_fn(|e| {
-        let value = i32::from((values >> (8 * e)) as u8);
-        if mask >> e & 1 == 1 { -value } else { value }
-    })
+fn dot_signed(values: u64, mask: u8, q: &[i8]) -> i32 {
+    let mut sum = 0;
+    for (e, (value, q)) in values.to_le_bytes().iter().zip(q).enumerate() {
+        let negative = i32::from(mask >> e & 1);
+        // A complement and one more: the value's negative, without a branch.
+        sum += ((i32::from(*value) ^ -negative) + negative) * i32::from(*q);
+    }
+    sum
 }
 
 #[inline(always)]
@@ -233,18 +280,14 @@ fn pair(low: u32, high: u32) -> u64 {
 /// d, indices [32], sign masks [32], two more index bits each [8], pairs of scales [8].
 #[inline(always)]
 fn iq2_s(block: &[u8], g: usize, q: &[i8; BLOCK]) -> Term {
-    let half = |h: usize| -> i32 {
-        (2 * h..2 * h + 2)
-            .map(|t| {
-                let high = usize::from(block[66 + g] >> (2 * t) & 3);
-                let values = IQ2_S_GRID[usize::from(block[2 + 4 * g + t]) | high << 8];
-                dot(&signed(values, block[34 + 4 * g + t]), &q[8 * t..8 * t + 8])
-            })
-            .sum()
-    };
-    let scales = block[74 + g];
-    let (low, high) = (i32::from(scales & 15), i32::from(scales >> 4));
-    plain((2 * low + 1) * half(0) + (2 * high + 1) * half(1), f16(block) * 0.125)
+    let mut halves = [0; 2];
+    for t in 0..4 {
+        let high = usize::from(block[66 + g] >> (2 * t) & 3);
+        let values = IQ2_S_GRID[usize::from(block[2 + 4 * g + t]) | high << 8];
+        halves[t / 2] += dot_signed(values, block[34 + 4 * g + t], &q[8 * t..8 * t + 8]);
+    }
+    let (low, high) = (i32::from(block[74 + g] & 15), i32::from(block[74 + g] >> 4));
+    plain((2 * low + 1) * halves[0] + (2 * high + 1) * halves[1], f16(block) * 0.125)
 }
 
 /// d, indices [64], ninth index bits [8], sign masks [32], scales [4] of two sub-blocks each.
@@ -254,12 +297,11 @@ fn iq3_s(block: &[u8], g: usize, q: &[i8; BLOCK]) -> Term {
         let high = usize::from(block[66 + g] >> u & 1);
         IQ3_S_GRID[usize::from(block[2 + 8 * g + u]) | high << 8]
     };
-    let sum: i32 = (0..4)
-        .map(|t| {
-            let w = signed(pair(value(2 * t), value(2 * t + 1)), block[74 + 4 * g + t]);
-            dot(&w, &q[8 * t..8 * t + 8])
-        })
-        .sum();
+    let mut sum = 0;
+    for t in 0..4 {
+        let values = pair(value(2 * t), value(2 * t + 1));
+        sum += dot_signed(values, block[74 + 4 * g + t], &q[8 * t..8 * t + 8]);
+    }
     let scale = i32::from(block[106 + g / 2] >> (4 * (g % 2)) & 15);
     plain((2 * scale + 1) * sum, f16(block))
 }
@@ -270,12 +312,11 @@ fn iq3_xxs(block: &[u8], g: usize, q: &[i8; BLOCK]) -> Term {
     let at = 66 + 4 * g;
     let word = u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]);
     let value = |u: usize| IQ3_XXS_GRID[usize::from(block[2 + 8 * g + u])];
-    let sum: i32 = (0..4)
-        .map(|t| {
-            let seven = (word >> (7 * t) & 127) as u8;
-            let mask = seven | (seven.count_ones() as u8 & 1) << 7;
-            dot(&signed(pair(value(2 * t), value(2 * t + 1)), mask), &q[8 * t..8 * t + 8])
-        })
-        .sum();
+    let mut sum = 0;
+    for t in 0..4 {
+        let seven = (word >> (7 * t) & 127) as u8;
+        let mask = seven | (seven.count_ones() as u8 & 1) << 7;
+        sum += dot_signed(pair(value(2 * t), value(2 * t + 1)), mask, &q[8 * t..8 * t + 8]);
+    }
     plain((2 * (word >> 28) as i32 + 1) * sum, f16(block) * 0.25)
 }

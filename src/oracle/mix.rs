@@ -1,6 +1,6 @@
 //! Streams of the residual: mixing them into one vector and adding a block's output to them.
 
-use super::linear::{Matrix, matvec, quantise, quantised};
+use super::linear::{Matrix, matvec};
 use super::scalar::{inverse, sigmoid, silu};
 use super::sums::rms_norm_rows;
 use crate::gguf::GgufFile;
@@ -29,19 +29,20 @@ impl<'a> MixWeights<'a> {
 /// The mixed vector [hidden] and the streams' weights [streams], which are empty without `inject`.
 pub fn mix(w: &MixWeights<'_>, residual: &[f32], streams: usize, eps: f32) -> (Vec<f32>, Vec<f32>) {
     let x = rms_norm_rows(residual, &w.norm, residual.len() / streams, eps);
-    // Quantised once for both users.
-    let quantised_x = quantise(&x);
-    let apply = |w: &Matrix<'_>| if w.format.is_quantised() { quantised(w, &quantised_x) } else { matvec(w, &x) };
-    let low = scaled_silu(&apply(&w.down), inverse(streams));
+    let low = scaled_silu(&matvec(&w.down, &x), inverse(streams));
     let m = gated_mean(&matvec(&w.up, &low), &x, streams);
-    let weights = w.inject.as_ref().map(|inject| stream_weights(&apply(inject))).unwrap_or_default();
+    let weights = w.inject.as_ref().map(|inject| stream_weights(&matvec(inject, &x))).unwrap_or_default();
     (m, weights)
 }
 
 with_fma! {
     /// `silu(x * scale)`
     pub fn scaled_silu(x: &[f32], scale: f32) -> Vec<f32> {
-        x.iter().map(|x| silu(x * scale)).collect()
+        let mut y = x.to_vec();
+        for y in &mut y {
+            *y = silu(*y * scale);
+        }
+        y
     }
 }
 
@@ -65,7 +66,11 @@ with_fma! {
 with_fma! {
     /// `2 * sigmoid(inject / streams)` for the outputs of inject, one for each stream.
     pub fn stream_weights(inject: &[f32]) -> Vec<f32> {
-        inject.iter().map(|x| 2.0 * sigmoid(x * inverse(inject.len()))).collect()
+        let mut weights = inject.to_vec();
+        for w in &mut weights {
+            *w = 2.0 * sigmoid(*w * inverse(inject.len()));
+        }
+        weights
     }
 }
 

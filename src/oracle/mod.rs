@@ -4,7 +4,8 @@
 //! them. Nothing here is tuned beyond what lets a small model run at a bearable speed.
 
 /// Compiles a function a second time for x86-64 processors with fused multiply-add, and picks at run time. Without the
-/// instruction `mul_add` is a library call of the same result. What the body calls has to be inlined into it.
+/// instruction `mul_add` is a library call of the same result. What the body calls has to be inlined into it, so bodies
+/// are plain loops: closures in iterator chains often stay apart.
 macro_rules! with_fma {
     ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block) => {
         $(#[$attribute])*

@@ -74,7 +74,11 @@ pub fn run_expert(w: &ExpertWeights<'_>, m: &[f32]) -> Vec<f32> {
 with_fma! {
     /// `silu(gate) * up`
     pub fn gated(gate: &[f32], up: &[f32]) -> Vec<f32> {
-        gate.iter().zip(up).map(|(gate, up)| silu(*gate) * up).collect()
+        let mut h = gate.to_vec();
+        for (h, up) in h.iter_mut().zip(up) {
+            *h = silu(*h) * up;
+        }
+        h
     }
 }
 

@@ -1,5 +1,8 @@
 //! Scalar functions of the contract (N1): fma, multiply, add and exact bit operations only.
 
+// Constants stand as on the page of the contract.
+#![allow(clippy::excessive_precision, clippy::approx_constant)]
+
 /// `1/x` for 2^-120 <= x <= 2^124.
 #[inline(always)]
 pub fn recip(x: f32) -> f32 {
@@ -33,13 +36,7 @@ pub fn sqrt(x: f32) -> f32 {
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0; // 1.5 * 2^23: adding it rounds to an integer
-    let x = if x < -87.0 {
-        -87.0
-    } else if x > 88.0 {
-        88.0
-    } else {
-        x
-    };
+    let x = x.clamp(-87.0, 88.0);
     let n = x.mul_add(1.442_695_04, ROUND) - ROUND;
     let r = n.mul_add(-0.693_145_752, x);
     let r = n.mul_add(-1.428_606_77e-6, r);
@@ -90,15 +87,7 @@ pub fn log1p(u: f32) -> f32 {
 /// E and `recip(1 + E)` with E = e^-x, shared by the two gates.
 #[inline(always)]
 fn gate(x: f32) -> (f32, f32) {
-    let t = -x;
-    let t = if t < -80.0 {
-        -80.0
-    } else if t > 80.0 {
-        80.0
-    } else {
-        t
-    };
-    let e = exp(t);
+    let e = exp((-x).clamp(-80.0, 80.0));
     (e, recip(1.0 + e))
 }
 
