@@ -141,6 +141,24 @@ impl PleSpec {
         (self.conv_taps - 1) * self.ngram
     }
 
+    /// The table's rows for the last of `tokens`, which are a sequence from its start.
+    ///
+    /// An n-gram reaches back to the start of the sequence or to an `eos`; from there on `eos` stands in. The current
+    /// token does not cut its own history.
+    pub fn rows(&self, tokens: &[u32]) -> Vec<usize> {
+        let mut recent = tokens.iter().rev();
+        let mut mixed = recent.next().map_or(0, |token| u64::from(*token).wrapping_mul(self.multipliers[0]));
+        let mut recent = recent.take_while(|token| **token != self.eos);
+        let mut rows = Vec::with_capacity(self.heads());
+        let heads = self.head_offsets.chunks(self.heads_per_ngram).zip(self.head_sizes.chunks(self.heads_per_ngram));
+        for (multiplier, (offsets, sizes)) in self.multipliers[1..].iter().zip(heads) {
+            let token = recent.next().copied().unwrap_or(self.eos);
+            mixed ^= u64::from(token).wrapping_mul(*multiplier);
+            rows.extend(offsets.iter().zip(sizes).map(|(offset, size)| (mixed % size + offset) as usize));
+        }
+        rows
+    }
+
     /// Rows that the table has to have.
     pub fn table_rows(&self) -> u64 {
         let ends = self.head_offsets.iter().zip(&self.head_sizes).map(|(offset, size)| offset.saturating_add(*size));
