@@ -376,7 +376,11 @@ fn unusable_formats_are_all_listed() {
     let Some(models) = models() else { return };
     let file = GgufFile::open(&models.join("qwen4exp-MTP-IQ2_XXS.gguf")).unwrap();
     let Err(ModelError::Problems(problems)) = Bound::new(&file) else { panic!("bound") };
-    let iq2_xxs = problems.iter().filter(|problem| problem.to_string().ends_with("found IQ2_XXS")).count();
-    let q4_k = problems.iter().filter(|problem| problem.to_string().ends_with("found Q4_K")).count();
-    assert!(iq2_xxs > 80 && q4_k > 4 && iq2_xxs + q4_k == problems.len(), "{problems:?}");
+    let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    for name in ["IQ2_XXS", "Q2_K", "Q4_K"] {
+        assert!(problems.iter().any(|problem| problem.ends_with(&format!("found {name}"))), "{name}: {problems:?}");
+    }
+    assert!(problems.len() > 100 && problems.iter().all(|problem| problem.contains("expected a format of")));
+    // The ninth block is not part of the trunk.
+    assert!(!problems.iter().any(|problem| problem.contains("blk.8")), "{problems:?}");
 }
