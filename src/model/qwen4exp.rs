@@ -188,7 +188,7 @@ fn check_architecture(file: &GgufFile) -> Result<(), ModelError> {
     Err(ModelError::Architecture { found })
 }
 
-/// The embedding decides how many tokens there are; 1 stands in where it is missing.
+/// The embedding decides how many tokens there are; the most there can be stand in where it is missing.
 fn vocab(file: &GgufFile, problems: &mut Vec<Problem>) -> usize {
     let rows = file.tensor(EMBED).and_then(|info| info.dims.get(1).copied());
     let limit = 1 << 24;
@@ -198,7 +198,7 @@ fn vocab(file: &GgufFile, problems: &mut Vec<Problem>) -> usize {
             let found = rows.map_or("no such tensor or no second dimension".to_owned(), |rows| rows.to_string());
             let (name, expected) = (EMBED.to_owned(), format!("1 to {limit} rows"));
             problems.push(Problem::Tensor { name, expected, found });
-            1
+            limit
         }
     }
 }

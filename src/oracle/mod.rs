@@ -39,7 +39,7 @@ pub mod ple;
 pub mod scalar;
 pub mod sums;
 
-pub use forward::OracleSession;
+pub use forward::{BlockState, LayerState, OracleSession};
 
 /// The type in which keys, values and pooled index keys are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
