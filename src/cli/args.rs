@@ -28,6 +28,17 @@ pub enum Command {
     Logits(LogitsArgs),
     /// Measure how well a model predicts a text
     Perplexity(PerplexityArgs),
+    /// Build kernel modules for a device into the cache folder; starts do this by themselves
+    #[command(hide = true)]
+    BuildKernels(BuildKernelsArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct BuildKernelsArgs {
+    /// Device: its number, `cpu` or `gpu`
+    #[arg(long, value_name = "D")]
+    pub device: Option<String>,
+    pub modules: Vec<String>,
 }
 
 /// Where and how a model runs.

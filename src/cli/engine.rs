@@ -2,16 +2,18 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
+use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-use super::args::EngineArgs;
-use crate::device::{Card, DeviceInfo, devices};
+use super::Done;
+use super::args::{BuildKernelsArgs, EngineArgs};
+use crate::device::{Card, DeviceInfo, Module, cache, devices, kernels};
 use crate::exec::Engine;
 use crate::load::{Model, Progress};
-use crate::plan::Options;
+use crate::plan::{Options, Plan};
 
 /// A device as the user names it.
 pub fn choose_device(wanted: Option<&str>) -> Result<DeviceInfo> {
@@ -49,9 +51,56 @@ pub fn open_engine(model: Arc<Model>, args: &EngineArgs, context: usize) -> Resu
     let mut reporter = Reporter::new(format!("{} ({})", device.name, device.backend));
     let card = Card::open(device.index)?;
     let options = Options { context, chunk: args.chunk.min(context), kv: args.kv.into() };
-    let engine = Engine::open(model, card, options, &mut |progress| reporter.show(progress))?;
+    let plan = Engine::plan_for(&model, &card, options)?;
+    let builders = Builders::start(&device, &plan);
+    let engine = Engine::open(model, card, plan, &mut |progress| reporter.show(progress))?;
+    drop(builders);
     reporter.done();
     Ok((engine, begin.elapsed()))
+}
+
+/// Processes that build kernel modules into the cache folder beside this one, where the device's compiler takes one at a time in a process.
+/// They only save time: what they do not deliver is built here.
+struct Builders(Vec<Child>);
+
+impl Builders {
+    fn start(device: &DeviceInfo, plan: &Plan) -> Builders {
+        let Some(folder) = cache::folder().filter(|_| device.backend == "opencl") else { return Builders(Vec::new()) };
+        let missing = plan.modules.iter().filter(|name| {
+            kernels::find(name).is_some_and(|code| !cache::module_path(&folder, device, code).exists())
+        });
+        let missing: Vec<&String> = missing.collect();
+        let processes = std::thread::available_parallelism().map_or(1, usize::from).min(missing.len());
+        let spawn = |i: usize| {
+            let mut names = missing.clone();
+            names.rotate_left(i * missing.len() / processes);
+            let mut command = std::process::Command::new(std::env::current_exe().ok()?);
+            command.arg("build-kernels").arg("--device").arg(device.index.to_string()).args(names);
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()
+        };
+        Builders((1..processes).filter_map(spawn).collect())
+    }
+}
+
+impl Drop for Builders {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            // One that has ended already cannot be killed, and needs not be.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Builds modules into the cache folder.
+pub fn build_kernels(args: &BuildKernelsArgs) -> Result<Done> {
+    let device = choose_device(args.device.as_deref())?;
+    let card = Card::open(device.index)?;
+    for name in &args.modules {
+        let Some(code) = kernels::find(name) else { bail!("kernel module `{name}` is not in this build") };
+        Module::new(&card, code, cache::folder().as_deref())?;
+    }
+    Ok(Done::Finished)
 }
 
 /// Says what the program waits for: on a terminal in one changing line, else only when it takes long.

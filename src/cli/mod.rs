@@ -43,6 +43,7 @@ pub fn main() -> ExitCode {
         Command::Tokenize(args) => tokenize::tokenize(args, &mut output),
         Command::Logits(args) => logits::logits(args, &mut output),
         Command::Perplexity(args) => perplexity::perplexity(args, &mut output),
+        Command::BuildKernels(args) => engine::build_kernels(args),
     };
     match done {
         Ok(Done::Finished) => ExitCode::SUCCESS,

@@ -6,7 +6,7 @@ mod launch;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::device::kernels::{self, ModuleCode};
 use crate::device::{self, Arena, Card, DeviceError, Graph, MemoryKind, Module, Queue, Span};
@@ -74,13 +74,20 @@ enum Want<'a> {
 }
 
 impl Engine {
-    /// Loads a model onto a device: builds the kernels that the plan uses, in parallel, and uploads the weights meanwhile.
+    /// Plans a model for a device.
     ///
     /// # Errors
-    /// When the options do not suit the model, the plan does not fit the device, or the device fails.
-    pub fn open(model: Arc<Model>, card: Card, options: Options, progress: &mut dyn FnMut(Progress)) -> Result<Engine, EngineError> {
-        let free = card.info().global_bytes;
-        let plan = Plan::fit(model.bound(), options, free, RESERVE_BYTES)?;
+    /// When the options do not suit the model, or the plan does not fit the device.
+    pub fn plan_for(model: &Model, card: &Card, options: Options) -> Result<Plan, PlanError> {
+        Plan::fit(model.bound(), options, card.info().global_bytes, RESERVE_BYTES)
+    }
+
+    /// Loads a model as planned: builds the kernels that the plan uses and uploads the weights meanwhile.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn open(model: Arc<Model>, card: Card, plan: Plan, progress: &mut dyn FnMut(Progress)) -> Result<Engine, EngineError> {
+        let options = plan.options;
         let queue = Queue::new(&card)?;
         let mut arenas = Vec::with_capacity(plan.ledger.arenas.len());
         for (_, bytes) in &plan.ledger.arenas {
@@ -318,12 +325,17 @@ fn load(
     let build = || -> Result<Vec<Module>, DeviceError> {
         let mut built = Vec::new();
         while let Some(code) = codes.get(next.fetch_add(1, Ordering::Relaxed)) {
-            built.push(Module::new(card, code, cache.as_deref())?);
+            let begin = Instant::now();
+            let module = Module::new(card, code, cache.as_deref())?;
+            tracing::debug!(module = code.name, from_cache = module.is_from_cache(), ms = begin.elapsed().as_millis() as u64, "kernel module is ready");
+            built.push(module);
             done.fetch_add(1, Ordering::Relaxed);
         }
         Ok(built)
     };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(codes.len());
+    // The OpenCL CPU compiler takes one program at a time in a process.
+    let serial = card.info().backend == "opencl";
+    let threads = if serial { 1 } else { std::thread::available_parallelism().map_or(1, usize::from).min(codes.len()) };
     let total = codes.len();
     let modules: Result<Vec<Vec<Module>>, EngineError> = std::thread::scope(|scope| {
         let builders: Vec<_> = (0..threads).map(|_| scope.spawn(build)).collect();
