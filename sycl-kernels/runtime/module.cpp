@@ -239,7 +239,8 @@ static void create_from_source(Module &module, const xk_module_desc &desc) {
     auto source = ex::create_kernel_bundle_from_source(module.card->context, ex::source_language::sycl,
                                                        std::string(desc.source, desc.source_bytes));
     std::string log;
-    const std::vector<std::string> options{"-O3", "-ffp-contract=off", "-DXK_SG32=1"};
+    const std::vector<std::string> options{"-O3", "-ffp-contract=off", "-fno-sycl-dead-args-optimization",
+                                           "-DXK_SG32=1"};
     try {
         auto built = ex::build(source, ex::properties{ex::build_options{options}, ex::save_log{&log}});
         for (uint32_t i = 0; i < desc.kernel_count; ++i) {
