@@ -10,8 +10,14 @@ use std::process::Command;
 
 /// How device code is compiled. Contraction is off because a fused step must be one that the source asks for; one
 /// module for all kernels of a file, with the arguments as written, so that a name and a list of arguments launch one.
-const OPTIONS: &[&str] =
-    &["-O3", "-ffp-contract=off", "-fsycl-device-code-split=off", "-fno-sycl-dead-args-optimization"];
+const OPTIONS: &[&str] = &[
+    "-O3",
+    "-Wall",
+    "-Wextra",
+    "-ffp-contract=off",
+    "-fsycl-device-code-split=off",
+    "-fno-sycl-dead-args-optimization",
+];
 
 /// Before every module. The declaration ends the preamble that the compiler keeps precompiled, which all modules can
 /// then share whatever they define and include.
@@ -106,6 +112,32 @@ fn expand(file: &Path, folder: &Path, seen: &mut BTreeSet<PathBuf>, text: &mut S
     Ok(())
 }
 
+/// The compiler counts the lines of the text it was given (`rtc_0.cpp:75:39`) and not what `#line` says; this puts the
+/// file and line that they came from.
+fn with_places(log: &str, text: &str) -> String {
+    let mut places = vec![(String::new(), 0)];
+    for line in text.lines() {
+        let (file, number) = places[places.len() - 1].clone();
+        places.push((file, number + 1));
+        if let Some((number, file)) = line.strip_prefix("#line ").and_then(|rest| rest.split_once(' ')) {
+            let last = places.len() - 1;
+            places[last] = (file.trim_matches('"').to_owned(), number.parse::<usize>().unwrap_or(1) - 1);
+        }
+    }
+    let mut out = String::new();
+    for line in log.lines().map(|l| l.strip_prefix('\t').unwrap_or(l)).filter(|l| !l.trim().is_empty()) {
+        let place = line.strip_prefix("rtc_").and_then(|rest| {
+            let mut parts = rest.splitn(3, ':');
+            let (_, number, rest) = (parts.next()?, parts.next()?, parts.next()?);
+            let (file, number) = places.get(number.parse::<usize>().ok()?)?;
+            (!file.is_empty()).then(|| format!("{file}:{number}:{rest}"))
+        });
+        out.push_str(place.as_deref().unwrap_or(line));
+        out.push('\n');
+    }
+    out
+}
+
 /// Takes `..` out of a path by its text alone, as a compiler does.
 fn normal(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
@@ -160,7 +192,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    fn compile(&self, text: &Path, spirv: &Path, names: &Path) -> Result<(), String> {
+    fn compile(&self, text: &Path, spirv: &Path, names: &Path) -> Result<String, String> {
         self.build()?;
         let precompiled = self.shared.as_deref().or(text.parent()).unwrap_or(Path::new(".")).join("pch");
         let mut command = Command::new(&self.program);
@@ -168,11 +200,7 @@ impl<'a> Compiler<'a> {
         command.arg(format!("--persistent-auto-pch={}", precompiled.display()));
         command.env("OCL_ICD_FILENAMES", self.toolchain.lib().join("libintelocl.so"));
         command.env("ONEAPI_DEVICE_SELECTOR", "opencl:cpu").env_remove("OCL_ICD_VENDORS");
-        let log = util::run(&mut command)?;
-        for line in log.lines().filter(|l| !l.trim().is_empty()) {
-            println!("cargo:warning={line}");
-        }
-        Ok(())
+        util::run(&mut command)
     }
 }
 
@@ -201,9 +229,12 @@ fn compile(entry: &Entry, folder: &Path, out: &Path, compiler: &Compiler) -> Res
         } else {
             let (code_part, names_part) =
                 (out.join(format!("{stem}.spv.part")), out.join(format!("{stem}.names.part")));
-            compiler
+            let log = compiler
                 .compile(&text_path, &code_part, &names_part)
-                .map_err(|e| format!("kernel module {} did not compile:\n{e}", entry.name))?;
+                .map_err(|e| format!("kernel module {} did not compile:\n{}", entry.name, with_places(&e, &text)))?;
+            for line in with_places(&log, &text).lines() {
+                println!("cargo:warning={line}");
+            }
             let code = fs::read(&code_part).map_err(|e| io(&code_part, e))?;
             let kernel_names = fs::read_to_string(&names_part).map_err(|e| io(&names_part, e))?;
             let _ = fs::remove_file(code_part);

@@ -77,13 +77,17 @@ fn fetch(target: &Path, wheels: &[(&str, &str)], what: &str) -> Result<(), Strin
     // Two builds at once: the second waits, then finds the work done. The system drops the lock if we die.
     let lock_path = suffixed(target, ".lock");
     let lock = File::create(&lock_path).map_err(|e| format!("cannot create {}: {e}", lock_path.display()))?;
+    if lock.try_lock().is_err() {
+        util::say(&format!("waiting for another build that is fetching into {}", target.display()));
+    }
     lock.lock().map_err(|e| format!("cannot lock {}: {e}", lock_path.display()))?;
     if target.exists() {
         return Ok(());
     }
     util::say(&format!("fetching {what} into {}", target.display()));
-    let part = suffixed(target, ".part");
-    let _ = fs::remove_dir_all(&part);
+    remove_leftovers(target);
+    // A name of our own: the pip of a build that was killed may still be writing under its name.
+    let part = suffixed(target, &format!(".part-{}", std::process::id()));
     let result = fill(&part, wheels).and_then(|()| {
         fs::rename(&part, target).map_err(|e| format!("cannot rename {} to {}: {e}", part.display(), target.display()))
     });
@@ -91,6 +95,17 @@ fn fetch(target: &Path, wheels: &[(&str, &str)], what: &str) -> Result<(), Strin
         let _ = fs::remove_dir_all(&part);
     }
     result
+}
+
+/// Removes what interrupted builds left. Only with the lock, so that nobody is using it.
+fn remove_leftovers(target: &Path) {
+    let prefix = suffixed(target, ".part-");
+    let Some(prefix) = prefix.file_name() else { return };
+    for entry in target.parent().into_iter().filter_map(|cache| fs::read_dir(cache).ok()).flatten().flatten() {
+        if entry.file_name().as_encoded_bytes().starts_with(prefix.as_encoded_bytes()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 fn fill(part: &Path, wheels: &[(&str, &str)]) -> Result<(), String> {
@@ -183,8 +198,12 @@ fn python_packages(root: &Path) -> Result<PathBuf, String> {
         .ok_or_else(|| format!("{} has no site-packages", lib.display()))
 }
 
+/// The end of a program's output, without pip's repeated warnings.
 fn last_lines(text: &str) -> String {
-    let lines: Vec<_> = text.lines().filter(|l| !l.trim().is_empty()).collect();
+    let is_retry = |l: &&str| l.contains("WARNING: Retrying");
+    let retry = text.lines().find(is_retry);
+    let rest = text.lines().filter(|l| !l.trim().is_empty() && !is_retry(l));
+    let lines: Vec<_> = retry.into_iter().chain(rest).collect();
     lines[lines.len().saturating_sub(8)..].join("\n  ")
 }
 
