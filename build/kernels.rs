@@ -14,6 +14,8 @@ const OPTIONS: &[&str] = &[
     "-O3",
     "-Wall",
     "-Wextra",
+    "-Wno-unused-function",
+    "-Wno-unused-parameter",
     "-ffp-contract=off",
     "-fsycl-device-code-split=off",
     "-fno-sycl-dead-args-optimization",

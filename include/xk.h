@@ -70,7 +70,7 @@ size_t xk_last_error(char *buf, size_t cap);
 
 typedef struct xk_device_info {
     uint32_t struct_size;
-    uint32_t is_cpu;          /* 1 or 0 */
+    uint32_t is_cpu; /* 1 or 0 */
     uint32_t compute_units;
     uint32_t sub_group_sizes; /* bit n is set when sub-groups of n lanes are supported; n of 1 to 31 */
     uint32_t has_sub_group_32;

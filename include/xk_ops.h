@@ -202,34 +202,34 @@ typedef struct xk_attention_args {
     float inv_head_dim;
     float inv_index_dim;
     float inv_ratio;
-    float scale; /* 1/sqrt(D) */
+    float scale;           /* 1/sqrt(D) */
     uint32_t score_groups; /* groups a token in the scoring kernel */
     xk_kernel *pool;       /* index_pool; this and the next three null without sparse selection, but prepare */
     xk_kernel *prepare;    /* attention_prepare */
     xk_kernel *score_kernel;
     xk_kernel *select;
     xk_kernel *attend;
-    const int32_t *start;  /* [1] position of the first token */
-    const float *table;    /* [ctx, R] */
-    const float *qg;       /* [T, H, 2, D] */
-    const float *k;        /* [T, Hkv, D] */
-    const float *v;        /* [T, Hkv, D] */
-    const float *iq_raw;   /* [T, Hx, Di] */
-    const float *ik_raw;   /* [T, Di] */
-    const float *q_norm;   /* [D] */
-    const float *k_norm;   /* [D] */
-    const float *iq_norm;  /* [Di] */
-    const float *ik_norm;  /* [Di] */
-    void *k_cache;         /* [ctx, Hkv, D] */
-    void *v_cache;         /* [ctx, Hkv, D] */
-    void *pooled;          /* [ctx/ratio, Di] */
-    float *tail;           /* [ratio, Di] */
-    float *q;              /* [T, H, D] scratch, as the rest */
-    float *iq;             /* [T, Hx, Di] */
-    float *mean;           /* [T/ratio + 2, Di] */
-    float *score;          /* [T, max_blocks] */
-    int32_t *selected;     /* [T, budget] */
-    xk_rows out;           /* [T, H*D] */
+    const int32_t *start; /* [1] position of the first token */
+    const float *table;   /* [ctx, R] */
+    const float *qg;      /* [T, H, 2, D] */
+    const float *k;       /* [T, Hkv, D] */
+    const float *v;       /* [T, Hkv, D] */
+    const float *iq_raw;  /* [T, Hx, Di] */
+    const float *ik_raw;  /* [T, Di] */
+    const float *q_norm;  /* [D] */
+    const float *k_norm;  /* [D] */
+    const float *iq_norm; /* [Di] */
+    const float *ik_norm; /* [Di] */
+    void *k_cache;        /* [ctx, Hkv, D] */
+    void *v_cache;        /* [ctx, Hkv, D] */
+    void *pooled;         /* [ctx/ratio, Di] */
+    float *tail;          /* [ratio, Di] */
+    float *q;             /* [T, H, D] scratch, as the rest */
+    float *iq;            /* [T, Hx, Di] */
+    float *mean;          /* [T/ratio + 2, Di] */
+    float *score;         /* [T, max_blocks] */
+    int32_t *selected;    /* [T, budget] */
+    xk_rows out;          /* [T, H*D] */
 } xk_attention_args;
 
 xk_status xk_op_attention(xk_queue *queue, const xk_attention_args *args);

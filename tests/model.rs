@@ -9,8 +9,8 @@ mod gguf_writer;
 use std::path::PathBuf;
 
 use bankshot::gguf::GgufFile;
-use bankshot::model::{Block, Bound, Census, LayerKind, ModelError};
-use bankshot::oracle::{KvType, OracleSession};
+use bankshot::model::{Block, Bound, Census, KvType, LayerKind, ModelError};
+use bankshot::oracle::OracleSession;
 use gguf_writer::GgufWriter;
 
 enum Value {

@@ -2,15 +2,19 @@
 //!
 //! Whole-model checks read the files under `BANKSHOT_FIXTURES`, without which they say so and pass.
 
+#[path = "support/random.rs"]
+mod random;
+
 use std::path::PathBuf;
 
 use bankshot::gguf::GgufFile;
-use bankshot::model::Bound;
+use bankshot::model::{Bound, KvType};
+use bankshot::oracle::OracleSession;
 use bankshot::oracle::linear::{BLOCK, Matrix, matvec, quantise};
 use bankshot::oracle::scalar::{exp, log, log1p, recip, rsqrt, sigmoid, silu, softplus, sqrt};
 use bankshot::oracle::sums::{dot16, l2_norm, rms_norm, sum16};
-use bankshot::oracle::{KvType, OracleSession};
 use bankshot::quant::{Format, decode_row};
+use random::{Random, random_rows};
 
 /// Distance in units of the last place of the f32 nearest the reference, from below at powers of two.
 fn ulps(value: f32, reference: f64) -> f64 {
@@ -73,26 +77,6 @@ fn scalar_functions_at_their_ends() {
     assert_eq!((recip(1.0), rsqrt(4.0), sqrt(9.0)), (1.0, 0.5, 3.0));
 }
 
-/// Numbers for tests: uniform in [-1, 1).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ z >> 31
-    }
-
-    fn uniform(&mut self) -> f32 {
-        (self.next() >> 40) as f32 / (1 << 23) as f32 - 1.0
-    }
-
-    fn vector(&mut self, n: usize) -> Vec<f32> {
-        (0..n).map(|_| self.uniform()).collect()
-    }
-}
-
 #[test]
 fn sums_and_norms_agree_with_f64() {
     let mut random = Random(1);
@@ -120,35 +104,6 @@ fn sums_and_norms_agree_with_f64() {
             assert!((f64::from(*y) - exact).abs() <= relative * exact.abs(), "l2_norm of {n}");
         }
     }
-}
-
-/// Random blocks with scales that are finite and not extreme.
-fn random_rows(random: &mut Random, format: Format, rows: usize, cols: usize) -> Vec<u8> {
-    let blocks = rows * cols / format.block_elements();
-    let mut data = Vec::new();
-    for _ in 0..blocks {
-        let mut block: Vec<u8> = (0..format.block_bytes()).map(|_| random.next() as u8).collect();
-        let scale = half::f16::from_f32(random.uniform() * 0.1).to_le_bytes();
-        let at = match format {
-            Format::F32 => {
-                block = random.uniform().to_le_bytes().to_vec();
-                &[][..]
-            }
-            Format::BF16 => {
-                block = ((random.uniform().to_bits() >> 16) as u16).to_le_bytes().to_vec();
-                &[]
-            }
-            Format::F16 => &[0],
-            Format::Q6_K => &[208],
-            Format::Q5_K => &[0, 2],
-            _ => &[0],
-        };
-        for at in at {
-            block[*at..at + 2].copy_from_slice(&scale);
-        }
-        data.extend(block);
-    }
-    data
 }
 
 #[test]

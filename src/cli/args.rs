@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
-use crate::plan::KvType;
+use crate::model::KvType;
 
 /// Runs Qwen's hybrid models on Intel Arc Pro B70 cards, or slower on a CPU, with the same bits.
 #[derive(Debug, Parser)]

@@ -38,7 +38,13 @@ pub fn demo(args: &DemoArgs, output: &mut Output) -> Result<Done> {
             output.text(&if is_chat { format!("> {question}\n") } else { question.to_owned() })?;
         }
         engine.reset()?;
-        let answer = generate(&mut engine, &prompt, args.n.max(1), |_, piece| if args.json { Ok(()) } else { output.text(piece) })?;
+        let answer =
+            generate(
+                &mut engine,
+                &prompt,
+                args.n.max(1),
+                |_, piece| if args.json { Ok(()) } else { output.text(piece) },
+            )?;
         if !args.json {
             output.line("\n")?;
         }
@@ -65,7 +71,10 @@ pub fn demo(args: &DemoArgs, output: &mut Output) -> Result<Done> {
     } else {
         output.line(format_args!("device   {} ({})", info.name, info.backend))?;
         output.line(format_args!("start    {:.2} s", load.as_secs_f64()))?;
-        output.line(format_args!("prompts  {prompt_tokens} tokens, {:.1} tok/s", per_second(prompt_tokens, prompt_time)))?;
+        output.line(format_args!(
+            "prompts  {prompt_tokens} tokens, {:.1} tok/s",
+            per_second(prompt_tokens, prompt_time)
+        ))?;
         output.line(format_args!("answers  {steps} steps, {:.1} tok/s", per_second(steps, decode_time)))?;
     }
     Ok(done)

@@ -27,10 +27,16 @@ pub fn choose_device(wanted: Option<&str>) -> Result<DeviceInfo> {
     if let Some(device) = found {
         return Ok(device.clone());
     }
-    let list: Vec<String> = devices.iter().enumerate().map(|(i, device)| format!("\n  {i}: {} ({})", device.name, device.backend)).collect();
+    let list: Vec<String> = devices
+        .iter()
+        .enumerate()
+        .map(|(i, device)| format!("\n  {i}: {} ({})", device.name, device.backend))
+        .collect();
     let list = if list.is_empty() { "\n  none".to_owned() } else { list.concat() };
     match wanted {
-        Some(wanted) => bail!("--device: expected a number of this list, `cpu` or `gpu`, got `{wanted}`; devices:{list}"),
+        Some(wanted) => {
+            bail!("--device: expected a number of this list, `cpu` or `gpu`, got `{wanted}`; devices:{list}")
+        }
         None => bail!("no usable device: expected a Level Zero GPU, a CUDA GPU or the OpenCL CPU device, found:{list}"),
     }
 }
@@ -66,9 +72,10 @@ struct Builders(Vec<Child>);
 impl Builders {
     fn start(device: &DeviceInfo, plan: &Plan) -> Builders {
         let Some(folder) = cache::folder().filter(|_| device.backend == "opencl") else { return Builders(Vec::new()) };
-        let missing = plan.modules.iter().filter(|name| {
-            kernels::find(name).is_some_and(|code| !cache::module_path(&folder, device, code).exists())
-        });
+        let missing = plan
+            .modules
+            .iter()
+            .filter(|name| kernels::find(name).is_some_and(|code| !cache::module_path(&folder, device, code).exists()));
         let missing: Vec<&String> = missing.collect();
         let processes = std::thread::available_parallelism().map_or(1, usize::from).min(missing.len());
         let spawn = |i: usize| {

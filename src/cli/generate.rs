@@ -72,7 +72,12 @@ impl Answer {
 }
 
 /// Feeds a prompt and generates at most `n` tokens; `show` gets each id with the text that it completes.
-pub fn generate(engine: &mut Engine, prompt: &[u32], n: usize, mut show: impl FnMut(u32, &str) -> Result<()>) -> Result<Answer> {
+pub fn generate(
+    engine: &mut Engine,
+    prompt: &[u32],
+    n: usize,
+    mut show: impl FnMut(u32, &str) -> Result<()>,
+) -> Result<Answer> {
     let model = engine.shared_model();
     let tokenizer = model.tokenizer();
     let mut detokenizer = Detokenizer::new(tokenizer, false);

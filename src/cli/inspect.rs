@@ -69,7 +69,9 @@ fn describe(file: &GgufFile, bound: Result<&Bound, &ModelError>, tensors: bool) 
     });
     if tensors {
         let list = file.tensors().iter();
-        object["tensors"] = list.map(|t| json!({ "name": t.name, "dims": t.dims, "type": t.type_name().to_string(), "bytes": t.bytes })).collect();
+        object["tensors"] = list
+            .map(|t| json!({ "name": t.name, "dims": t.dims, "type": t.type_name().to_string(), "bytes": t.bytes }))
+            .collect();
     }
     match bound {
         Ok(bound) => {
@@ -95,7 +97,12 @@ fn describe(file: &GgufFile, bound: Result<&Bound, &ModelError>, tensors: bool) 
 }
 
 fn print(file: &GgufFile, bound: Result<&Bound, &ModelError>, tensors: bool, output: &mut Output) -> Result<()> {
-    output.line(format_args!("file     {} ({} bytes, GGUF version {})", file.path().display(), file.file_bytes(), file.version()))?;
+    output.line(format_args!(
+        "file     {} ({} bytes, GGUF version {})",
+        file.path().display(),
+        file.file_bytes(),
+        file.version()
+    ))?;
     output.line("keys")?;
     for (key, value) in file.metadata().iter() {
         output.line(format_args!("  {key} = {}", value.summary()))?;
@@ -117,7 +124,10 @@ fn print(file: &GgufFile, bound: Result<&Bound, &ModelError>, tensors: bool, out
         "layers   {}: {gdn} gated delta net, {sparse} sparse attention, {dense} dense attention; {} blocks for further tokens are not used",
         bound.spec.layers, bound.spec.mtp_blocks
     ))?;
-    output.line(format_args!("parameters  {} in all, {} active a token", census.parameters_total, census.parameters_active))?;
+    output.line(format_args!(
+        "parameters  {} in all, {} active a token",
+        census.parameters_total, census.parameters_active
+    ))?;
     output.line(format_args!("bytes a token  {}", census.active_bytes_total()))?;
     for (part, bytes) in &census.active_bytes {
         output.line(format_args!("  {:<18} {bytes:>14}", part.name()))?;

@@ -12,7 +12,8 @@ extern "C" fn note(_: i32) {
 
 /// Starts listening. The handler is taken away by the first signal, so that the second one has its default effect.
 pub fn listen() {
-    let action = SigAction::new(SigHandler::Handler(note), SaFlags::SA_RESETHAND | SaFlags::SA_RESTART, SigSet::empty());
+    let action =
+        SigAction::new(SigHandler::Handler(note), SaFlags::SA_RESETHAND | SaFlags::SA_RESTART, SigSet::empty());
     // SAFETY: the handler only stores to an atomic, which is allowed in a signal handler.
     let result = unsafe { sigaction(Signal::SIGINT, &action) };
     if let Err(error) = result {

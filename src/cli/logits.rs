@@ -17,7 +17,11 @@ pub fn logits(args: &LogitsArgs, output: &mut Output) -> Result<Done> {
     let model = open_model(&args.model)?;
     let spec = &model.bound().spec;
     if args.ids.len() > spec.context_length {
-        bail!("--ids: expected at most {} ids, the model's context length, got {}", spec.context_length, args.ids.len());
+        bail!(
+            "--ids: expected at most {} ids, the model's context length, got {}",
+            spec.context_length,
+            args.ids.len()
+        );
     }
     let vocab = spec.vocab;
     let mut file = args.out.as_deref().map(|path| NpyWriter::create(path, args.ids.len(), vocab)).transpose()?;
@@ -56,7 +60,11 @@ pub fn logits(args: &LogitsArgs, output: &mut Output) -> Result<Done> {
         output.line(format_args!("{} positions, vocabulary {vocab}; most likely after the last:", args.ids.len()))?;
         for id in order {
             let bytes = engine.model().tokenizer().token_bytes(id as u32).unwrap_or_default();
-            output.line(format_args!("{id:>7}  {:>10.5}  \"{}\"", last[id], String::from_utf8_lossy(bytes).escape_debug()))?;
+            output.line(format_args!(
+                "{id:>7}  {:>10.5}  \"{}\"",
+                last[id],
+                String::from_utf8_lossy(bytes).escape_debug()
+            ))?;
         }
     }
     Ok(Done::Finished)

@@ -37,7 +37,10 @@ pub fn read_text(path: &Path) -> Result<String> {
 /// The prompt in the model's own chat form.
 pub fn chat_prompt(model: &Model, system: Option<&str>, user: &str, thinking: Option<bool>) -> Result<String> {
     let Some(template) = model.chat_template()? else {
-        bail!("{}: expected a key `tokenizer.chat_template`, found none; run without --chat", model.file().path().display());
+        bail!(
+            "{}: expected a key `tokenizer.chat_template`, found none; run without --chat",
+            model.file().path().display()
+        );
     };
     let message = |role: &str, content: &str| Message { role: role.to_owned(), content: content.to_owned() };
     let mut messages: Vec<Message> = system.map(|text| message("system", text)).into_iter().collect();

@@ -79,32 +79,22 @@ pub struct xk_device_info {
 const _: () = {
     ["Size of xk_device_info"][::core::mem::size_of::<xk_device_info>() - 336usize];
     ["Alignment of xk_device_info"][::core::mem::align_of::<xk_device_info>() - 8usize];
-    ["Offset of field: xk_device_info::struct_size"]
-        [::core::mem::offset_of!(xk_device_info, struct_size) - 0usize];
-    ["Offset of field: xk_device_info::is_cpu"]
-        [::core::mem::offset_of!(xk_device_info, is_cpu) - 4usize];
-    ["Offset of field: xk_device_info::compute_units"]
-        [::core::mem::offset_of!(xk_device_info, compute_units) - 8usize];
+    ["Offset of field: xk_device_info::struct_size"][::core::mem::offset_of!(xk_device_info, struct_size) - 0usize];
+    ["Offset of field: xk_device_info::is_cpu"][::core::mem::offset_of!(xk_device_info, is_cpu) - 4usize];
+    ["Offset of field: xk_device_info::compute_units"][::core::mem::offset_of!(xk_device_info, compute_units) - 8usize];
     ["Offset of field: xk_device_info::sub_group_sizes"]
         [::core::mem::offset_of!(xk_device_info, sub_group_sizes) - 12usize];
     ["Offset of field: xk_device_info::has_sub_group_32"]
         [::core::mem::offset_of!(xk_device_info, has_sub_group_32) - 16usize];
-    ["Offset of field: xk_device_info::reserved"]
-        [::core::mem::offset_of!(xk_device_info, reserved) - 20usize];
-    ["Offset of field: xk_device_info::global_bytes"]
-        [::core::mem::offset_of!(xk_device_info, global_bytes) - 24usize];
+    ["Offset of field: xk_device_info::reserved"][::core::mem::offset_of!(xk_device_info, reserved) - 20usize];
+    ["Offset of field: xk_device_info::global_bytes"][::core::mem::offset_of!(xk_device_info, global_bytes) - 24usize];
     ["Offset of field: xk_device_info::max_alloc_bytes"]
         [::core::mem::offset_of!(xk_device_info, max_alloc_bytes) - 32usize];
-    ["Offset of field: xk_device_info::local_bytes"]
-        [::core::mem::offset_of!(xk_device_info, local_bytes) - 40usize];
-    ["Offset of field: xk_device_info::name"]
-        [::core::mem::offset_of!(xk_device_info, name) - 48usize];
-    ["Offset of field: xk_device_info::vendor"]
-        [::core::mem::offset_of!(xk_device_info, vendor) - 176usize];
-    ["Offset of field: xk_device_info::driver"]
-        [::core::mem::offset_of!(xk_device_info, driver) - 240usize];
-    ["Offset of field: xk_device_info::backend"]
-        [::core::mem::offset_of!(xk_device_info, backend) - 304usize];
+    ["Offset of field: xk_device_info::local_bytes"][::core::mem::offset_of!(xk_device_info, local_bytes) - 40usize];
+    ["Offset of field: xk_device_info::name"][::core::mem::offset_of!(xk_device_info, name) - 48usize];
+    ["Offset of field: xk_device_info::vendor"][::core::mem::offset_of!(xk_device_info, vendor) - 176usize];
+    ["Offset of field: xk_device_info::driver"][::core::mem::offset_of!(xk_device_info, driver) - 240usize];
+    ["Offset of field: xk_device_info::backend"][::core::mem::offset_of!(xk_device_info, backend) - 304usize];
 };
 impl Default for xk_device_info {
     fn default() -> Self {
@@ -127,14 +117,10 @@ pub struct xk_card_desc {
 const _: () = {
     ["Size of xk_card_desc"][::core::mem::size_of::<xk_card_desc>() - 16usize];
     ["Alignment of xk_card_desc"][::core::mem::align_of::<xk_card_desc>() - 4usize];
-    ["Offset of field: xk_card_desc::struct_size"]
-        [::core::mem::offset_of!(xk_card_desc, struct_size) - 0usize];
-    ["Offset of field: xk_card_desc::device_index"]
-        [::core::mem::offset_of!(xk_card_desc, device_index) - 4usize];
-    ["Offset of field: xk_card_desc::part_count"]
-        [::core::mem::offset_of!(xk_card_desc, part_count) - 8usize];
-    ["Offset of field: xk_card_desc::part_index"]
-        [::core::mem::offset_of!(xk_card_desc, part_index) - 12usize];
+    ["Offset of field: xk_card_desc::struct_size"][::core::mem::offset_of!(xk_card_desc, struct_size) - 0usize];
+    ["Offset of field: xk_card_desc::device_index"][::core::mem::offset_of!(xk_card_desc, device_index) - 4usize];
+    ["Offset of field: xk_card_desc::part_count"][::core::mem::offset_of!(xk_card_desc, part_count) - 8usize];
+    ["Offset of field: xk_card_desc::part_index"][::core::mem::offset_of!(xk_card_desc, part_index) - 12usize];
 };
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -154,26 +140,16 @@ pub struct xk_module_desc {
 const _: () = {
     ["Size of xk_module_desc"][::core::mem::size_of::<xk_module_desc>() - 72usize];
     ["Alignment of xk_module_desc"][::core::mem::align_of::<xk_module_desc>() - 8usize];
-    ["Offset of field: xk_module_desc::struct_size"]
-        [::core::mem::offset_of!(xk_module_desc, struct_size) - 0usize];
-    ["Offset of field: xk_module_desc::kernel_count"]
-        [::core::mem::offset_of!(xk_module_desc, kernel_count) - 4usize];
-    ["Offset of field: xk_module_desc::name"]
-        [::core::mem::offset_of!(xk_module_desc, name) - 8usize];
-    ["Offset of field: xk_module_desc::kernel_names"]
-        [::core::mem::offset_of!(xk_module_desc, kernel_names) - 16usize];
-    ["Offset of field: xk_module_desc::spirv"]
-        [::core::mem::offset_of!(xk_module_desc, spirv) - 24usize];
-    ["Offset of field: xk_module_desc::spirv_bytes"]
-        [::core::mem::offset_of!(xk_module_desc, spirv_bytes) - 32usize];
-    ["Offset of field: xk_module_desc::source"]
-        [::core::mem::offset_of!(xk_module_desc, source) - 40usize];
-    ["Offset of field: xk_module_desc::source_bytes"]
-        [::core::mem::offset_of!(xk_module_desc, source_bytes) - 48usize];
-    ["Offset of field: xk_module_desc::hash"]
-        [::core::mem::offset_of!(xk_module_desc, hash) - 56usize];
-    ["Offset of field: xk_module_desc::cache_path"]
-        [::core::mem::offset_of!(xk_module_desc, cache_path) - 64usize];
+    ["Offset of field: xk_module_desc::struct_size"][::core::mem::offset_of!(xk_module_desc, struct_size) - 0usize];
+    ["Offset of field: xk_module_desc::kernel_count"][::core::mem::offset_of!(xk_module_desc, kernel_count) - 4usize];
+    ["Offset of field: xk_module_desc::name"][::core::mem::offset_of!(xk_module_desc, name) - 8usize];
+    ["Offset of field: xk_module_desc::kernel_names"][::core::mem::offset_of!(xk_module_desc, kernel_names) - 16usize];
+    ["Offset of field: xk_module_desc::spirv"][::core::mem::offset_of!(xk_module_desc, spirv) - 24usize];
+    ["Offset of field: xk_module_desc::spirv_bytes"][::core::mem::offset_of!(xk_module_desc, spirv_bytes) - 32usize];
+    ["Offset of field: xk_module_desc::source"][::core::mem::offset_of!(xk_module_desc, source) - 40usize];
+    ["Offset of field: xk_module_desc::source_bytes"][::core::mem::offset_of!(xk_module_desc, source_bytes) - 48usize];
+    ["Offset of field: xk_module_desc::hash"][::core::mem::offset_of!(xk_module_desc, hash) - 56usize];
+    ["Offset of field: xk_module_desc::cache_path"][::core::mem::offset_of!(xk_module_desc, cache_path) - 64usize];
 };
 impl Default for xk_module_desc {
     fn default() -> Self {
@@ -198,15 +174,12 @@ pub struct xk_canary_args {
 const _: () = {
     ["Size of xk_canary_args"][::core::mem::size_of::<xk_canary_args>() - 40usize];
     ["Alignment of xk_canary_args"][::core::mem::align_of::<xk_canary_args>() - 8usize];
-    ["Offset of field: xk_canary_args::struct_size"]
-        [::core::mem::offset_of!(xk_canary_args, struct_size) - 0usize];
+    ["Offset of field: xk_canary_args::struct_size"][::core::mem::offset_of!(xk_canary_args, struct_size) - 0usize];
     ["Offset of field: xk_canary_args::n"][::core::mem::offset_of!(xk_canary_args, n) - 4usize];
-    ["Offset of field: xk_canary_args::kernel"]
-        [::core::mem::offset_of!(xk_canary_args, kernel) - 8usize];
+    ["Offset of field: xk_canary_args::kernel"][::core::mem::offset_of!(xk_canary_args, kernel) - 8usize];
     ["Offset of field: xk_canary_args::a"][::core::mem::offset_of!(xk_canary_args, a) - 16usize];
     ["Offset of field: xk_canary_args::b"][::core::mem::offset_of!(xk_canary_args, b) - 24usize];
-    ["Offset of field: xk_canary_args::out"]
-        [::core::mem::offset_of!(xk_canary_args, out) - 32usize];
+    ["Offset of field: xk_canary_args::out"][::core::mem::offset_of!(xk_canary_args, out) - 32usize];
 };
 impl Default for xk_canary_args {
     fn default() -> Self {
@@ -266,32 +239,22 @@ pub struct xk_matmul_args {
 const _: () = {
     ["Size of xk_matmul_args"][::core::mem::size_of::<xk_matmul_args>() - 112usize];
     ["Alignment of xk_matmul_args"][::core::mem::align_of::<xk_matmul_args>() - 8usize];
-    ["Offset of field: xk_matmul_args::struct_size"]
-        [::core::mem::offset_of!(xk_matmul_args, struct_size) - 0usize];
+    ["Offset of field: xk_matmul_args::struct_size"][::core::mem::offset_of!(xk_matmul_args, struct_size) - 0usize];
     ["Offset of field: xk_matmul_args::n"][::core::mem::offset_of!(xk_matmul_args, n) - 4usize];
     ["Offset of field: xk_matmul_args::k"][::core::mem::offset_of!(xk_matmul_args, k) - 8usize];
-    ["Offset of field: xk_matmul_args::rows"]
-        [::core::mem::offset_of!(xk_matmul_args, rows) - 12usize];
+    ["Offset of field: xk_matmul_args::rows"][::core::mem::offset_of!(xk_matmul_args, rows) - 12usize];
     ["Offset of field: xk_matmul_args::rows_per_group"]
         [::core::mem::offset_of!(xk_matmul_args, rows_per_group) - 16usize];
-    ["Offset of field: xk_matmul_args::max_entries"]
-        [::core::mem::offset_of!(xk_matmul_args, max_entries) - 20usize];
-    ["Offset of field: xk_matmul_args::x_div"]
-        [::core::mem::offset_of!(xk_matmul_args, x_div) - 24usize];
-    ["Offset of field: xk_matmul_args::slots_at"]
-        [::core::mem::offset_of!(xk_matmul_args, slots_at) - 28usize];
-    ["Offset of field: xk_matmul_args::expert_words"]
-        [::core::mem::offset_of!(xk_matmul_args, expert_words) - 32usize];
-    ["Offset of field: xk_matmul_args::kernel"]
-        [::core::mem::offset_of!(xk_matmul_args, kernel) - 40usize];
-    ["Offset of field: xk_matmul_args::weights"]
-        [::core::mem::offset_of!(xk_matmul_args, weights) - 48usize];
-    ["Offset of field: xk_matmul_args::codebook"]
-        [::core::mem::offset_of!(xk_matmul_args, codebook) - 56usize];
+    ["Offset of field: xk_matmul_args::max_entries"][::core::mem::offset_of!(xk_matmul_args, max_entries) - 20usize];
+    ["Offset of field: xk_matmul_args::x_div"][::core::mem::offset_of!(xk_matmul_args, x_div) - 24usize];
+    ["Offset of field: xk_matmul_args::slots_at"][::core::mem::offset_of!(xk_matmul_args, slots_at) - 28usize];
+    ["Offset of field: xk_matmul_args::expert_words"][::core::mem::offset_of!(xk_matmul_args, expert_words) - 32usize];
+    ["Offset of field: xk_matmul_args::kernel"][::core::mem::offset_of!(xk_matmul_args, kernel) - 40usize];
+    ["Offset of field: xk_matmul_args::weights"][::core::mem::offset_of!(xk_matmul_args, weights) - 48usize];
+    ["Offset of field: xk_matmul_args::codebook"][::core::mem::offset_of!(xk_matmul_args, codebook) - 56usize];
     ["Offset of field: xk_matmul_args::x"][::core::mem::offset_of!(xk_matmul_args, x) - 64usize];
     ["Offset of field: xk_matmul_args::y"][::core::mem::offset_of!(xk_matmul_args, y) - 96usize];
-    ["Offset of field: xk_matmul_args::plan"]
-        [::core::mem::offset_of!(xk_matmul_args, plan) - 104usize];
+    ["Offset of field: xk_matmul_args::plan"][::core::mem::offset_of!(xk_matmul_args, plan) - 104usize];
 };
 impl Default for xk_matmul_args {
     fn default() -> Self {
@@ -319,18 +282,12 @@ const _: () = {
     ["Alignment of xk_hyper_start_args"][::core::mem::align_of::<xk_hyper_start_args>() - 8usize];
     ["Offset of field: xk_hyper_start_args::struct_size"]
         [::core::mem::offset_of!(xk_hyper_start_args, struct_size) - 0usize];
-    ["Offset of field: xk_hyper_start_args::tokens"]
-        [::core::mem::offset_of!(xk_hyper_start_args, tokens) - 4usize];
-    ["Offset of field: xk_hyper_start_args::streams"]
-        [::core::mem::offset_of!(xk_hyper_start_args, streams) - 8usize];
-    ["Offset of field: xk_hyper_start_args::hidden"]
-        [::core::mem::offset_of!(xk_hyper_start_args, hidden) - 12usize];
-    ["Offset of field: xk_hyper_start_args::kernel"]
-        [::core::mem::offset_of!(xk_hyper_start_args, kernel) - 16usize];
-    ["Offset of field: xk_hyper_start_args::x"]
-        [::core::mem::offset_of!(xk_hyper_start_args, x) - 24usize];
-    ["Offset of field: xk_hyper_start_args::r"]
-        [::core::mem::offset_of!(xk_hyper_start_args, r) - 32usize];
+    ["Offset of field: xk_hyper_start_args::tokens"][::core::mem::offset_of!(xk_hyper_start_args, tokens) - 4usize];
+    ["Offset of field: xk_hyper_start_args::streams"][::core::mem::offset_of!(xk_hyper_start_args, streams) - 8usize];
+    ["Offset of field: xk_hyper_start_args::hidden"][::core::mem::offset_of!(xk_hyper_start_args, hidden) - 12usize];
+    ["Offset of field: xk_hyper_start_args::kernel"][::core::mem::offset_of!(xk_hyper_start_args, kernel) - 16usize];
+    ["Offset of field: xk_hyper_start_args::x"][::core::mem::offset_of!(xk_hyper_start_args, x) - 24usize];
+    ["Offset of field: xk_hyper_start_args::r"][::core::mem::offset_of!(xk_hyper_start_args, r) - 32usize];
 };
 impl Default for xk_hyper_start_args {
     fn default() -> Self {
@@ -363,28 +320,18 @@ const _: () = {
     ["Alignment of xk_hyper_norm_args"][::core::mem::align_of::<xk_hyper_norm_args>() - 8usize];
     ["Offset of field: xk_hyper_norm_args::struct_size"]
         [::core::mem::offset_of!(xk_hyper_norm_args, struct_size) - 0usize];
-    ["Offset of field: xk_hyper_norm_args::tokens"]
-        [::core::mem::offset_of!(xk_hyper_norm_args, tokens) - 4usize];
-    ["Offset of field: xk_hyper_norm_args::streams"]
-        [::core::mem::offset_of!(xk_hyper_norm_args, streams) - 8usize];
-    ["Offset of field: xk_hyper_norm_args::hidden"]
-        [::core::mem::offset_of!(xk_hyper_norm_args, hidden) - 12usize];
+    ["Offset of field: xk_hyper_norm_args::tokens"][::core::mem::offset_of!(xk_hyper_norm_args, tokens) - 4usize];
+    ["Offset of field: xk_hyper_norm_args::streams"][::core::mem::offset_of!(xk_hyper_norm_args, streams) - 8usize];
+    ["Offset of field: xk_hyper_norm_args::hidden"][::core::mem::offset_of!(xk_hyper_norm_args, hidden) - 12usize];
     ["Offset of field: xk_hyper_norm_args::inv_hidden"]
         [::core::mem::offset_of!(xk_hyper_norm_args, inv_hidden) - 16usize];
-    ["Offset of field: xk_hyper_norm_args::eps"]
-        [::core::mem::offset_of!(xk_hyper_norm_args, eps) - 20usize];
-    ["Offset of field: xk_hyper_norm_args::kernel"]
-        [::core::mem::offset_of!(xk_hyper_norm_args, kernel) - 24usize];
-    ["Offset of field: xk_hyper_norm_args::r"]
-        [::core::mem::offset_of!(xk_hyper_norm_args, r) - 32usize];
-    ["Offset of field: xk_hyper_norm_args::y"]
-        [::core::mem::offset_of!(xk_hyper_norm_args, y) - 40usize];
-    ["Offset of field: xk_hyper_norm_args::weights"]
-        [::core::mem::offset_of!(xk_hyper_norm_args, weights) - 48usize];
-    ["Offset of field: xk_hyper_norm_args::norm"]
-        [::core::mem::offset_of!(xk_hyper_norm_args, norm) - 56usize];
-    ["Offset of field: xk_hyper_norm_args::out"]
-        [::core::mem::offset_of!(xk_hyper_norm_args, out) - 64usize];
+    ["Offset of field: xk_hyper_norm_args::eps"][::core::mem::offset_of!(xk_hyper_norm_args, eps) - 20usize];
+    ["Offset of field: xk_hyper_norm_args::kernel"][::core::mem::offset_of!(xk_hyper_norm_args, kernel) - 24usize];
+    ["Offset of field: xk_hyper_norm_args::r"][::core::mem::offset_of!(xk_hyper_norm_args, r) - 32usize];
+    ["Offset of field: xk_hyper_norm_args::y"][::core::mem::offset_of!(xk_hyper_norm_args, y) - 40usize];
+    ["Offset of field: xk_hyper_norm_args::weights"][::core::mem::offset_of!(xk_hyper_norm_args, weights) - 48usize];
+    ["Offset of field: xk_hyper_norm_args::norm"][::core::mem::offset_of!(xk_hyper_norm_args, norm) - 56usize];
+    ["Offset of field: xk_hyper_norm_args::out"][::core::mem::offset_of!(xk_hyper_norm_args, out) - 64usize];
 };
 impl Default for xk_hyper_norm_args {
     fn default() -> Self {
@@ -417,28 +364,18 @@ const _: () = {
     ["Alignment of xk_hyper_mix_args"][::core::mem::align_of::<xk_hyper_mix_args>() - 8usize];
     ["Offset of field: xk_hyper_mix_args::struct_size"]
         [::core::mem::offset_of!(xk_hyper_mix_args, struct_size) - 0usize];
-    ["Offset of field: xk_hyper_mix_args::tokens"]
-        [::core::mem::offset_of!(xk_hyper_mix_args, tokens) - 4usize];
-    ["Offset of field: xk_hyper_mix_args::streams"]
-        [::core::mem::offset_of!(xk_hyper_mix_args, streams) - 8usize];
-    ["Offset of field: xk_hyper_mix_args::hidden"]
-        [::core::mem::offset_of!(xk_hyper_mix_args, hidden) - 12usize];
+    ["Offset of field: xk_hyper_mix_args::tokens"][::core::mem::offset_of!(xk_hyper_mix_args, tokens) - 4usize];
+    ["Offset of field: xk_hyper_mix_args::streams"][::core::mem::offset_of!(xk_hyper_mix_args, streams) - 8usize];
+    ["Offset of field: xk_hyper_mix_args::hidden"][::core::mem::offset_of!(xk_hyper_mix_args, hidden) - 12usize];
     ["Offset of field: xk_hyper_mix_args::inv_streams"]
         [::core::mem::offset_of!(xk_hyper_mix_args, inv_streams) - 16usize];
-    ["Offset of field: xk_hyper_mix_args::reserved"]
-        [::core::mem::offset_of!(xk_hyper_mix_args, reserved) - 20usize];
-    ["Offset of field: xk_hyper_mix_args::kernel"]
-        [::core::mem::offset_of!(xk_hyper_mix_args, kernel) - 24usize];
-    ["Offset of field: xk_hyper_mix_args::a"]
-        [::core::mem::offset_of!(xk_hyper_mix_args, a) - 32usize];
-    ["Offset of field: xk_hyper_mix_args::x"]
-        [::core::mem::offset_of!(xk_hyper_mix_args, x) - 40usize];
-    ["Offset of field: xk_hyper_mix_args::inject"]
-        [::core::mem::offset_of!(xk_hyper_mix_args, inject) - 48usize];
-    ["Offset of field: xk_hyper_mix_args::weights"]
-        [::core::mem::offset_of!(xk_hyper_mix_args, weights) - 56usize];
-    ["Offset of field: xk_hyper_mix_args::out"]
-        [::core::mem::offset_of!(xk_hyper_mix_args, out) - 64usize];
+    ["Offset of field: xk_hyper_mix_args::reserved"][::core::mem::offset_of!(xk_hyper_mix_args, reserved) - 20usize];
+    ["Offset of field: xk_hyper_mix_args::kernel"][::core::mem::offset_of!(xk_hyper_mix_args, kernel) - 24usize];
+    ["Offset of field: xk_hyper_mix_args::a"][::core::mem::offset_of!(xk_hyper_mix_args, a) - 32usize];
+    ["Offset of field: xk_hyper_mix_args::x"][::core::mem::offset_of!(xk_hyper_mix_args, x) - 40usize];
+    ["Offset of field: xk_hyper_mix_args::inject"][::core::mem::offset_of!(xk_hyper_mix_args, inject) - 48usize];
+    ["Offset of field: xk_hyper_mix_args::weights"][::core::mem::offset_of!(xk_hyper_mix_args, weights) - 56usize];
+    ["Offset of field: xk_hyper_mix_args::out"][::core::mem::offset_of!(xk_hyper_mix_args, out) - 64usize];
 };
 impl Default for xk_hyper_mix_args {
     fn default() -> Self {
@@ -466,16 +403,12 @@ pub struct xk_act_args {
 const _: () = {
     ["Size of xk_act_args"][::core::mem::size_of::<xk_act_args>() - 80usize];
     ["Alignment of xk_act_args"][::core::mem::align_of::<xk_act_args>() - 8usize];
-    ["Offset of field: xk_act_args::struct_size"]
-        [::core::mem::offset_of!(xk_act_args, struct_size) - 0usize];
+    ["Offset of field: xk_act_args::struct_size"][::core::mem::offset_of!(xk_act_args, struct_size) - 0usize];
     ["Offset of field: xk_act_args::kind"][::core::mem::offset_of!(xk_act_args, kind) - 4usize];
     ["Offset of field: xk_act_args::scale"][::core::mem::offset_of!(xk_act_args, scale) - 8usize];
-    ["Offset of field: xk_act_args::reserved"]
-        [::core::mem::offset_of!(xk_act_args, reserved) - 12usize];
-    ["Offset of field: xk_act_args::elements"]
-        [::core::mem::offset_of!(xk_act_args, elements) - 16usize];
-    ["Offset of field: xk_act_args::kernel"]
-        [::core::mem::offset_of!(xk_act_args, kernel) - 24usize];
+    ["Offset of field: xk_act_args::reserved"][::core::mem::offset_of!(xk_act_args, reserved) - 12usize];
+    ["Offset of field: xk_act_args::elements"][::core::mem::offset_of!(xk_act_args, elements) - 16usize];
+    ["Offset of field: xk_act_args::kernel"][::core::mem::offset_of!(xk_act_args, kernel) - 24usize];
     ["Offset of field: xk_act_args::a"][::core::mem::offset_of!(xk_act_args, a) - 32usize];
     ["Offset of field: xk_act_args::b"][::core::mem::offset_of!(xk_act_args, b) - 40usize];
     ["Offset of field: xk_act_args::out"][::core::mem::offset_of!(xk_act_args, out) - 48usize];
@@ -513,38 +446,23 @@ pub struct xk_gdn_conv_args {
 const _: () = {
     ["Size of xk_gdn_conv_args"][::core::mem::size_of::<xk_gdn_conv_args>() - 104usize];
     ["Alignment of xk_gdn_conv_args"][::core::mem::align_of::<xk_gdn_conv_args>() - 8usize];
-    ["Offset of field: xk_gdn_conv_args::struct_size"]
-        [::core::mem::offset_of!(xk_gdn_conv_args, struct_size) - 0usize];
-    ["Offset of field: xk_gdn_conv_args::tokens"]
-        [::core::mem::offset_of!(xk_gdn_conv_args, tokens) - 4usize];
-    ["Offset of field: xk_gdn_conv_args::key_heads"]
-        [::core::mem::offset_of!(xk_gdn_conv_args, key_heads) - 8usize];
+    ["Offset of field: xk_gdn_conv_args::struct_size"][::core::mem::offset_of!(xk_gdn_conv_args, struct_size) - 0usize];
+    ["Offset of field: xk_gdn_conv_args::tokens"][::core::mem::offset_of!(xk_gdn_conv_args, tokens) - 4usize];
+    ["Offset of field: xk_gdn_conv_args::key_heads"][::core::mem::offset_of!(xk_gdn_conv_args, key_heads) - 8usize];
     ["Offset of field: xk_gdn_conv_args::value_heads"]
         [::core::mem::offset_of!(xk_gdn_conv_args, value_heads) - 12usize];
-    ["Offset of field: xk_gdn_conv_args::taps"]
-        [::core::mem::offset_of!(xk_gdn_conv_args, taps) - 16usize];
-    ["Offset of field: xk_gdn_conv_args::eps"]
-        [::core::mem::offset_of!(xk_gdn_conv_args, eps) - 20usize];
-    ["Offset of field: xk_gdn_conv_args::kernel"]
-        [::core::mem::offset_of!(xk_gdn_conv_args, kernel) - 24usize];
-    ["Offset of field: xk_gdn_conv_args::u"]
-        [::core::mem::offset_of!(xk_gdn_conv_args, u) - 32usize];
-    ["Offset of field: xk_gdn_conv_args::window"]
-        [::core::mem::offset_of!(xk_gdn_conv_args, window) - 40usize];
-    ["Offset of field: xk_gdn_conv_args::conv"]
-        [::core::mem::offset_of!(xk_gdn_conv_args, conv) - 48usize];
-    ["Offset of field: xk_gdn_conv_args::beta"]
-        [::core::mem::offset_of!(xk_gdn_conv_args, beta) - 56usize];
-    ["Offset of field: xk_gdn_conv_args::alpha"]
-        [::core::mem::offset_of!(xk_gdn_conv_args, alpha) - 64usize];
-    ["Offset of field: xk_gdn_conv_args::ssm_a"]
-        [::core::mem::offset_of!(xk_gdn_conv_args, ssm_a) - 72usize];
-    ["Offset of field: xk_gdn_conv_args::dt"]
-        [::core::mem::offset_of!(xk_gdn_conv_args, dt) - 80usize];
-    ["Offset of field: xk_gdn_conv_args::y"]
-        [::core::mem::offset_of!(xk_gdn_conv_args, y) - 88usize];
-    ["Offset of field: xk_gdn_conv_args::gates"]
-        [::core::mem::offset_of!(xk_gdn_conv_args, gates) - 96usize];
+    ["Offset of field: xk_gdn_conv_args::taps"][::core::mem::offset_of!(xk_gdn_conv_args, taps) - 16usize];
+    ["Offset of field: xk_gdn_conv_args::eps"][::core::mem::offset_of!(xk_gdn_conv_args, eps) - 20usize];
+    ["Offset of field: xk_gdn_conv_args::kernel"][::core::mem::offset_of!(xk_gdn_conv_args, kernel) - 24usize];
+    ["Offset of field: xk_gdn_conv_args::u"][::core::mem::offset_of!(xk_gdn_conv_args, u) - 32usize];
+    ["Offset of field: xk_gdn_conv_args::window"][::core::mem::offset_of!(xk_gdn_conv_args, window) - 40usize];
+    ["Offset of field: xk_gdn_conv_args::conv"][::core::mem::offset_of!(xk_gdn_conv_args, conv) - 48usize];
+    ["Offset of field: xk_gdn_conv_args::beta"][::core::mem::offset_of!(xk_gdn_conv_args, beta) - 56usize];
+    ["Offset of field: xk_gdn_conv_args::alpha"][::core::mem::offset_of!(xk_gdn_conv_args, alpha) - 64usize];
+    ["Offset of field: xk_gdn_conv_args::ssm_a"][::core::mem::offset_of!(xk_gdn_conv_args, ssm_a) - 72usize];
+    ["Offset of field: xk_gdn_conv_args::dt"][::core::mem::offset_of!(xk_gdn_conv_args, dt) - 80usize];
+    ["Offset of field: xk_gdn_conv_args::y"][::core::mem::offset_of!(xk_gdn_conv_args, y) - 88usize];
+    ["Offset of field: xk_gdn_conv_args::gates"][::core::mem::offset_of!(xk_gdn_conv_args, gates) - 96usize];
 };
 impl Default for xk_gdn_conv_args {
     fn default() -> Self {
@@ -576,32 +494,20 @@ pub struct xk_gdn_step_args {
 const _: () = {
     ["Size of xk_gdn_step_args"][::core::mem::size_of::<xk_gdn_step_args>() - 80usize];
     ["Alignment of xk_gdn_step_args"][::core::mem::align_of::<xk_gdn_step_args>() - 8usize];
-    ["Offset of field: xk_gdn_step_args::struct_size"]
-        [::core::mem::offset_of!(xk_gdn_step_args, struct_size) - 0usize];
-    ["Offset of field: xk_gdn_step_args::tokens"]
-        [::core::mem::offset_of!(xk_gdn_step_args, tokens) - 4usize];
-    ["Offset of field: xk_gdn_step_args::key_heads"]
-        [::core::mem::offset_of!(xk_gdn_step_args, key_heads) - 8usize];
+    ["Offset of field: xk_gdn_step_args::struct_size"][::core::mem::offset_of!(xk_gdn_step_args, struct_size) - 0usize];
+    ["Offset of field: xk_gdn_step_args::tokens"][::core::mem::offset_of!(xk_gdn_step_args, tokens) - 4usize];
+    ["Offset of field: xk_gdn_step_args::key_heads"][::core::mem::offset_of!(xk_gdn_step_args, key_heads) - 8usize];
     ["Offset of field: xk_gdn_step_args::value_heads"]
         [::core::mem::offset_of!(xk_gdn_step_args, value_heads) - 12usize];
-    ["Offset of field: xk_gdn_step_args::taps"]
-        [::core::mem::offset_of!(xk_gdn_step_args, taps) - 16usize];
-    ["Offset of field: xk_gdn_step_args::scale"]
-        [::core::mem::offset_of!(xk_gdn_step_args, scale) - 20usize];
-    ["Offset of field: xk_gdn_step_args::kernel"]
-        [::core::mem::offset_of!(xk_gdn_step_args, kernel) - 24usize];
-    ["Offset of field: xk_gdn_step_args::y"]
-        [::core::mem::offset_of!(xk_gdn_step_args, y) - 32usize];
-    ["Offset of field: xk_gdn_step_args::gates"]
-        [::core::mem::offset_of!(xk_gdn_step_args, gates) - 40usize];
-    ["Offset of field: xk_gdn_step_args::u"]
-        [::core::mem::offset_of!(xk_gdn_step_args, u) - 48usize];
-    ["Offset of field: xk_gdn_step_args::window"]
-        [::core::mem::offset_of!(xk_gdn_step_args, window) - 56usize];
-    ["Offset of field: xk_gdn_step_args::state"]
-        [::core::mem::offset_of!(xk_gdn_step_args, state) - 64usize];
-    ["Offset of field: xk_gdn_step_args::o"]
-        [::core::mem::offset_of!(xk_gdn_step_args, o) - 72usize];
+    ["Offset of field: xk_gdn_step_args::taps"][::core::mem::offset_of!(xk_gdn_step_args, taps) - 16usize];
+    ["Offset of field: xk_gdn_step_args::scale"][::core::mem::offset_of!(xk_gdn_step_args, scale) - 20usize];
+    ["Offset of field: xk_gdn_step_args::kernel"][::core::mem::offset_of!(xk_gdn_step_args, kernel) - 24usize];
+    ["Offset of field: xk_gdn_step_args::y"][::core::mem::offset_of!(xk_gdn_step_args, y) - 32usize];
+    ["Offset of field: xk_gdn_step_args::gates"][::core::mem::offset_of!(xk_gdn_step_args, gates) - 40usize];
+    ["Offset of field: xk_gdn_step_args::u"][::core::mem::offset_of!(xk_gdn_step_args, u) - 48usize];
+    ["Offset of field: xk_gdn_step_args::window"][::core::mem::offset_of!(xk_gdn_step_args, window) - 56usize];
+    ["Offset of field: xk_gdn_step_args::state"][::core::mem::offset_of!(xk_gdn_step_args, state) - 64usize];
+    ["Offset of field: xk_gdn_step_args::o"][::core::mem::offset_of!(xk_gdn_step_args, o) - 72usize];
 };
 impl Default for xk_gdn_step_args {
     fn default() -> Self {
@@ -629,24 +535,15 @@ pub struct xk_gdn_norm_args {
 const _: () = {
     ["Size of xk_gdn_norm_args"][::core::mem::size_of::<xk_gdn_norm_args>() - 80usize];
     ["Alignment of xk_gdn_norm_args"][::core::mem::align_of::<xk_gdn_norm_args>() - 8usize];
-    ["Offset of field: xk_gdn_norm_args::struct_size"]
-        [::core::mem::offset_of!(xk_gdn_norm_args, struct_size) - 0usize];
-    ["Offset of field: xk_gdn_norm_args::rows"]
-        [::core::mem::offset_of!(xk_gdn_norm_args, rows) - 4usize];
-    ["Offset of field: xk_gdn_norm_args::inv_head"]
-        [::core::mem::offset_of!(xk_gdn_norm_args, inv_head) - 8usize];
-    ["Offset of field: xk_gdn_norm_args::eps"]
-        [::core::mem::offset_of!(xk_gdn_norm_args, eps) - 12usize];
-    ["Offset of field: xk_gdn_norm_args::kernel"]
-        [::core::mem::offset_of!(xk_gdn_norm_args, kernel) - 16usize];
-    ["Offset of field: xk_gdn_norm_args::o"]
-        [::core::mem::offset_of!(xk_gdn_norm_args, o) - 24usize];
-    ["Offset of field: xk_gdn_norm_args::z"]
-        [::core::mem::offset_of!(xk_gdn_norm_args, z) - 32usize];
-    ["Offset of field: xk_gdn_norm_args::norm"]
-        [::core::mem::offset_of!(xk_gdn_norm_args, norm) - 40usize];
-    ["Offset of field: xk_gdn_norm_args::out"]
-        [::core::mem::offset_of!(xk_gdn_norm_args, out) - 48usize];
+    ["Offset of field: xk_gdn_norm_args::struct_size"][::core::mem::offset_of!(xk_gdn_norm_args, struct_size) - 0usize];
+    ["Offset of field: xk_gdn_norm_args::rows"][::core::mem::offset_of!(xk_gdn_norm_args, rows) - 4usize];
+    ["Offset of field: xk_gdn_norm_args::inv_head"][::core::mem::offset_of!(xk_gdn_norm_args, inv_head) - 8usize];
+    ["Offset of field: xk_gdn_norm_args::eps"][::core::mem::offset_of!(xk_gdn_norm_args, eps) - 12usize];
+    ["Offset of field: xk_gdn_norm_args::kernel"][::core::mem::offset_of!(xk_gdn_norm_args, kernel) - 16usize];
+    ["Offset of field: xk_gdn_norm_args::o"][::core::mem::offset_of!(xk_gdn_norm_args, o) - 24usize];
+    ["Offset of field: xk_gdn_norm_args::z"][::core::mem::offset_of!(xk_gdn_norm_args, z) - 32usize];
+    ["Offset of field: xk_gdn_norm_args::norm"][::core::mem::offset_of!(xk_gdn_norm_args, norm) - 40usize];
+    ["Offset of field: xk_gdn_norm_args::out"][::core::mem::offset_of!(xk_gdn_norm_args, out) - 48usize];
 };
 impl Default for xk_gdn_norm_args {
     fn default() -> Self {
@@ -709,88 +606,53 @@ const _: () = {
     ["Alignment of xk_attention_args"][::core::mem::align_of::<xk_attention_args>() - 8usize];
     ["Offset of field: xk_attention_args::struct_size"]
         [::core::mem::offset_of!(xk_attention_args, struct_size) - 0usize];
-    ["Offset of field: xk_attention_args::tokens"]
-        [::core::mem::offset_of!(xk_attention_args, tokens) - 4usize];
-    ["Offset of field: xk_attention_args::heads"]
-        [::core::mem::offset_of!(xk_attention_args, heads) - 8usize];
-    ["Offset of field: xk_attention_args::kv_heads"]
-        [::core::mem::offset_of!(xk_attention_args, kv_heads) - 12usize];
+    ["Offset of field: xk_attention_args::tokens"][::core::mem::offset_of!(xk_attention_args, tokens) - 4usize];
+    ["Offset of field: xk_attention_args::heads"][::core::mem::offset_of!(xk_attention_args, heads) - 8usize];
+    ["Offset of field: xk_attention_args::kv_heads"][::core::mem::offset_of!(xk_attention_args, kv_heads) - 12usize];
     ["Offset of field: xk_attention_args::index_heads"]
         [::core::mem::offset_of!(xk_attention_args, index_heads) - 16usize];
-    ["Offset of field: xk_attention_args::index_dim"]
-        [::core::mem::offset_of!(xk_attention_args, index_dim) - 20usize];
-    ["Offset of field: xk_attention_args::ratio"]
-        [::core::mem::offset_of!(xk_attention_args, ratio) - 24usize];
-    ["Offset of field: xk_attention_args::budget"]
-        [::core::mem::offset_of!(xk_attention_args, budget) - 28usize];
-    ["Offset of field: xk_attention_args::rope_dims"]
-        [::core::mem::offset_of!(xk_attention_args, rope_dims) - 32usize];
+    ["Offset of field: xk_attention_args::index_dim"][::core::mem::offset_of!(xk_attention_args, index_dim) - 20usize];
+    ["Offset of field: xk_attention_args::ratio"][::core::mem::offset_of!(xk_attention_args, ratio) - 24usize];
+    ["Offset of field: xk_attention_args::budget"][::core::mem::offset_of!(xk_attention_args, budget) - 28usize];
+    ["Offset of field: xk_attention_args::rope_dims"][::core::mem::offset_of!(xk_attention_args, rope_dims) - 32usize];
     ["Offset of field: xk_attention_args::max_blocks"]
         [::core::mem::offset_of!(xk_attention_args, max_blocks) - 36usize];
-    ["Offset of field: xk_attention_args::eps"]
-        [::core::mem::offset_of!(xk_attention_args, eps) - 40usize];
+    ["Offset of field: xk_attention_args::eps"][::core::mem::offset_of!(xk_attention_args, eps) - 40usize];
     ["Offset of field: xk_attention_args::inv_head_dim"]
         [::core::mem::offset_of!(xk_attention_args, inv_head_dim) - 44usize];
     ["Offset of field: xk_attention_args::inv_index_dim"]
         [::core::mem::offset_of!(xk_attention_args, inv_index_dim) - 48usize];
-    ["Offset of field: xk_attention_args::inv_ratio"]
-        [::core::mem::offset_of!(xk_attention_args, inv_ratio) - 52usize];
-    ["Offset of field: xk_attention_args::scale"]
-        [::core::mem::offset_of!(xk_attention_args, scale) - 56usize];
+    ["Offset of field: xk_attention_args::inv_ratio"][::core::mem::offset_of!(xk_attention_args, inv_ratio) - 52usize];
+    ["Offset of field: xk_attention_args::scale"][::core::mem::offset_of!(xk_attention_args, scale) - 56usize];
     ["Offset of field: xk_attention_args::score_groups"]
         [::core::mem::offset_of!(xk_attention_args, score_groups) - 60usize];
-    ["Offset of field: xk_attention_args::pool"]
-        [::core::mem::offset_of!(xk_attention_args, pool) - 64usize];
-    ["Offset of field: xk_attention_args::prepare"]
-        [::core::mem::offset_of!(xk_attention_args, prepare) - 72usize];
+    ["Offset of field: xk_attention_args::pool"][::core::mem::offset_of!(xk_attention_args, pool) - 64usize];
+    ["Offset of field: xk_attention_args::prepare"][::core::mem::offset_of!(xk_attention_args, prepare) - 72usize];
     ["Offset of field: xk_attention_args::score_kernel"]
         [::core::mem::offset_of!(xk_attention_args, score_kernel) - 80usize];
-    ["Offset of field: xk_attention_args::select"]
-        [::core::mem::offset_of!(xk_attention_args, select) - 88usize];
-    ["Offset of field: xk_attention_args::attend"]
-        [::core::mem::offset_of!(xk_attention_args, attend) - 96usize];
-    ["Offset of field: xk_attention_args::start"]
-        [::core::mem::offset_of!(xk_attention_args, start) - 104usize];
-    ["Offset of field: xk_attention_args::table"]
-        [::core::mem::offset_of!(xk_attention_args, table) - 112usize];
-    ["Offset of field: xk_attention_args::qg"]
-        [::core::mem::offset_of!(xk_attention_args, qg) - 120usize];
-    ["Offset of field: xk_attention_args::k"]
-        [::core::mem::offset_of!(xk_attention_args, k) - 128usize];
-    ["Offset of field: xk_attention_args::v"]
-        [::core::mem::offset_of!(xk_attention_args, v) - 136usize];
-    ["Offset of field: xk_attention_args::iq_raw"]
-        [::core::mem::offset_of!(xk_attention_args, iq_raw) - 144usize];
-    ["Offset of field: xk_attention_args::ik_raw"]
-        [::core::mem::offset_of!(xk_attention_args, ik_raw) - 152usize];
-    ["Offset of field: xk_attention_args::q_norm"]
-        [::core::mem::offset_of!(xk_attention_args, q_norm) - 160usize];
-    ["Offset of field: xk_attention_args::k_norm"]
-        [::core::mem::offset_of!(xk_attention_args, k_norm) - 168usize];
-    ["Offset of field: xk_attention_args::iq_norm"]
-        [::core::mem::offset_of!(xk_attention_args, iq_norm) - 176usize];
-    ["Offset of field: xk_attention_args::ik_norm"]
-        [::core::mem::offset_of!(xk_attention_args, ik_norm) - 184usize];
-    ["Offset of field: xk_attention_args::k_cache"]
-        [::core::mem::offset_of!(xk_attention_args, k_cache) - 192usize];
-    ["Offset of field: xk_attention_args::v_cache"]
-        [::core::mem::offset_of!(xk_attention_args, v_cache) - 200usize];
-    ["Offset of field: xk_attention_args::pooled"]
-        [::core::mem::offset_of!(xk_attention_args, pooled) - 208usize];
-    ["Offset of field: xk_attention_args::tail"]
-        [::core::mem::offset_of!(xk_attention_args, tail) - 216usize];
-    ["Offset of field: xk_attention_args::q"]
-        [::core::mem::offset_of!(xk_attention_args, q) - 224usize];
-    ["Offset of field: xk_attention_args::iq"]
-        [::core::mem::offset_of!(xk_attention_args, iq) - 232usize];
-    ["Offset of field: xk_attention_args::mean"]
-        [::core::mem::offset_of!(xk_attention_args, mean) - 240usize];
-    ["Offset of field: xk_attention_args::score"]
-        [::core::mem::offset_of!(xk_attention_args, score) - 248usize];
-    ["Offset of field: xk_attention_args::selected"]
-        [::core::mem::offset_of!(xk_attention_args, selected) - 256usize];
-    ["Offset of field: xk_attention_args::out"]
-        [::core::mem::offset_of!(xk_attention_args, out) - 264usize];
+    ["Offset of field: xk_attention_args::select"][::core::mem::offset_of!(xk_attention_args, select) - 88usize];
+    ["Offset of field: xk_attention_args::attend"][::core::mem::offset_of!(xk_attention_args, attend) - 96usize];
+    ["Offset of field: xk_attention_args::start"][::core::mem::offset_of!(xk_attention_args, start) - 104usize];
+    ["Offset of field: xk_attention_args::table"][::core::mem::offset_of!(xk_attention_args, table) - 112usize];
+    ["Offset of field: xk_attention_args::qg"][::core::mem::offset_of!(xk_attention_args, qg) - 120usize];
+    ["Offset of field: xk_attention_args::k"][::core::mem::offset_of!(xk_attention_args, k) - 128usize];
+    ["Offset of field: xk_attention_args::v"][::core::mem::offset_of!(xk_attention_args, v) - 136usize];
+    ["Offset of field: xk_attention_args::iq_raw"][::core::mem::offset_of!(xk_attention_args, iq_raw) - 144usize];
+    ["Offset of field: xk_attention_args::ik_raw"][::core::mem::offset_of!(xk_attention_args, ik_raw) - 152usize];
+    ["Offset of field: xk_attention_args::q_norm"][::core::mem::offset_of!(xk_attention_args, q_norm) - 160usize];
+    ["Offset of field: xk_attention_args::k_norm"][::core::mem::offset_of!(xk_attention_args, k_norm) - 168usize];
+    ["Offset of field: xk_attention_args::iq_norm"][::core::mem::offset_of!(xk_attention_args, iq_norm) - 176usize];
+    ["Offset of field: xk_attention_args::ik_norm"][::core::mem::offset_of!(xk_attention_args, ik_norm) - 184usize];
+    ["Offset of field: xk_attention_args::k_cache"][::core::mem::offset_of!(xk_attention_args, k_cache) - 192usize];
+    ["Offset of field: xk_attention_args::v_cache"][::core::mem::offset_of!(xk_attention_args, v_cache) - 200usize];
+    ["Offset of field: xk_attention_args::pooled"][::core::mem::offset_of!(xk_attention_args, pooled) - 208usize];
+    ["Offset of field: xk_attention_args::tail"][::core::mem::offset_of!(xk_attention_args, tail) - 216usize];
+    ["Offset of field: xk_attention_args::q"][::core::mem::offset_of!(xk_attention_args, q) - 224usize];
+    ["Offset of field: xk_attention_args::iq"][::core::mem::offset_of!(xk_attention_args, iq) - 232usize];
+    ["Offset of field: xk_attention_args::mean"][::core::mem::offset_of!(xk_attention_args, mean) - 240usize];
+    ["Offset of field: xk_attention_args::score"][::core::mem::offset_of!(xk_attention_args, score) - 248usize];
+    ["Offset of field: xk_attention_args::selected"][::core::mem::offset_of!(xk_attention_args, selected) - 256usize];
+    ["Offset of field: xk_attention_args::out"][::core::mem::offset_of!(xk_attention_args, out) - 264usize];
 };
 impl Default for xk_attention_args {
     fn default() -> Self {
@@ -823,28 +685,19 @@ const _: () = {
     ["Alignment of xk_moe_route_args"][::core::mem::align_of::<xk_moe_route_args>() - 8usize];
     ["Offset of field: xk_moe_route_args::struct_size"]
         [::core::mem::offset_of!(xk_moe_route_args, struct_size) - 0usize];
-    ["Offset of field: xk_moe_route_args::tokens"]
-        [::core::mem::offset_of!(xk_moe_route_args, tokens) - 4usize];
-    ["Offset of field: xk_moe_route_args::experts"]
-        [::core::mem::offset_of!(xk_moe_route_args, experts) - 8usize];
-    ["Offset of field: xk_moe_route_args::used"]
-        [::core::mem::offset_of!(xk_moe_route_args, used) - 12usize];
+    ["Offset of field: xk_moe_route_args::tokens"][::core::mem::offset_of!(xk_moe_route_args, tokens) - 4usize];
+    ["Offset of field: xk_moe_route_args::experts"][::core::mem::offset_of!(xk_moe_route_args, experts) - 8usize];
+    ["Offset of field: xk_moe_route_args::used"][::core::mem::offset_of!(xk_moe_route_args, used) - 12usize];
     ["Offset of field: xk_moe_route_args::rows_per_group"]
         [::core::mem::offset_of!(xk_moe_route_args, rows_per_group) - 16usize];
-    ["Offset of field: xk_moe_route_args::slots_at"]
-        [::core::mem::offset_of!(xk_moe_route_args, slots_at) - 20usize];
-    ["Offset of field: xk_moe_route_args::route"]
-        [::core::mem::offset_of!(xk_moe_route_args, route) - 24usize];
+    ["Offset of field: xk_moe_route_args::slots_at"][::core::mem::offset_of!(xk_moe_route_args, slots_at) - 20usize];
+    ["Offset of field: xk_moe_route_args::route"][::core::mem::offset_of!(xk_moe_route_args, route) - 24usize];
     ["Offset of field: xk_moe_route_args::plan_kernel"]
         [::core::mem::offset_of!(xk_moe_route_args, plan_kernel) - 32usize];
-    ["Offset of field: xk_moe_route_args::logits"]
-        [::core::mem::offset_of!(xk_moe_route_args, logits) - 40usize];
-    ["Offset of field: xk_moe_route_args::chosen"]
-        [::core::mem::offset_of!(xk_moe_route_args, chosen) - 48usize];
-    ["Offset of field: xk_moe_route_args::weights"]
-        [::core::mem::offset_of!(xk_moe_route_args, weights) - 56usize];
-    ["Offset of field: xk_moe_route_args::plan"]
-        [::core::mem::offset_of!(xk_moe_route_args, plan) - 64usize];
+    ["Offset of field: xk_moe_route_args::logits"][::core::mem::offset_of!(xk_moe_route_args, logits) - 40usize];
+    ["Offset of field: xk_moe_route_args::chosen"][::core::mem::offset_of!(xk_moe_route_args, chosen) - 48usize];
+    ["Offset of field: xk_moe_route_args::weights"][::core::mem::offset_of!(xk_moe_route_args, weights) - 56usize];
+    ["Offset of field: xk_moe_route_args::plan"][::core::mem::offset_of!(xk_moe_route_args, plan) - 64usize];
 };
 impl Default for xk_moe_route_args {
     fn default() -> Self {
@@ -875,24 +728,16 @@ const _: () = {
     ["Alignment of xk_moe_combine_args"][::core::mem::align_of::<xk_moe_combine_args>() - 8usize];
     ["Offset of field: xk_moe_combine_args::struct_size"]
         [::core::mem::offset_of!(xk_moe_combine_args, struct_size) - 0usize];
-    ["Offset of field: xk_moe_combine_args::tokens"]
-        [::core::mem::offset_of!(xk_moe_combine_args, tokens) - 4usize];
-    ["Offset of field: xk_moe_combine_args::used"]
-        [::core::mem::offset_of!(xk_moe_combine_args, used) - 8usize];
-    ["Offset of field: xk_moe_combine_args::hidden"]
-        [::core::mem::offset_of!(xk_moe_combine_args, hidden) - 12usize];
-    ["Offset of field: xk_moe_combine_args::kernel"]
-        [::core::mem::offset_of!(xk_moe_combine_args, kernel) - 16usize];
-    ["Offset of field: xk_moe_combine_args::down"]
-        [::core::mem::offset_of!(xk_moe_combine_args, down) - 24usize];
-    ["Offset of field: xk_moe_combine_args::weights"]
-        [::core::mem::offset_of!(xk_moe_combine_args, weights) - 32usize];
-    ["Offset of field: xk_moe_combine_args::shared"]
-        [::core::mem::offset_of!(xk_moe_combine_args, shared) - 40usize];
+    ["Offset of field: xk_moe_combine_args::tokens"][::core::mem::offset_of!(xk_moe_combine_args, tokens) - 4usize];
+    ["Offset of field: xk_moe_combine_args::used"][::core::mem::offset_of!(xk_moe_combine_args, used) - 8usize];
+    ["Offset of field: xk_moe_combine_args::hidden"][::core::mem::offset_of!(xk_moe_combine_args, hidden) - 12usize];
+    ["Offset of field: xk_moe_combine_args::kernel"][::core::mem::offset_of!(xk_moe_combine_args, kernel) - 16usize];
+    ["Offset of field: xk_moe_combine_args::down"][::core::mem::offset_of!(xk_moe_combine_args, down) - 24usize];
+    ["Offset of field: xk_moe_combine_args::weights"][::core::mem::offset_of!(xk_moe_combine_args, weights) - 32usize];
+    ["Offset of field: xk_moe_combine_args::shared"][::core::mem::offset_of!(xk_moe_combine_args, shared) - 40usize];
     ["Offset of field: xk_moe_combine_args::shared_gate"]
         [::core::mem::offset_of!(xk_moe_combine_args, shared_gate) - 48usize];
-    ["Offset of field: xk_moe_combine_args::y"]
-        [::core::mem::offset_of!(xk_moe_combine_args, y) - 56usize];
+    ["Offset of field: xk_moe_combine_args::y"][::core::mem::offset_of!(xk_moe_combine_args, y) - 56usize];
 };
 impl Default for xk_moe_combine_args {
     fn default() -> Self {
@@ -934,42 +779,29 @@ pub struct xk_ple_args {
 const _: () = {
     ["Size of xk_ple_args"][::core::mem::size_of::<xk_ple_args>() - 144usize];
     ["Alignment of xk_ple_args"][::core::mem::align_of::<xk_ple_args>() - 8usize];
-    ["Offset of field: xk_ple_args::struct_size"]
-        [::core::mem::offset_of!(xk_ple_args, struct_size) - 0usize];
+    ["Offset of field: xk_ple_args::struct_size"][::core::mem::offset_of!(xk_ple_args, struct_size) - 0usize];
     ["Offset of field: xk_ple_args::tokens"][::core::mem::offset_of!(xk_ple_args, tokens) - 4usize];
-    ["Offset of field: xk_ple_args::streams"]
-        [::core::mem::offset_of!(xk_ple_args, streams) - 8usize];
-    ["Offset of field: xk_ple_args::hidden"]
-        [::core::mem::offset_of!(xk_ple_args, hidden) - 12usize];
+    ["Offset of field: xk_ple_args::streams"][::core::mem::offset_of!(xk_ple_args, streams) - 8usize];
+    ["Offset of field: xk_ple_args::hidden"][::core::mem::offset_of!(xk_ple_args, hidden) - 12usize];
     ["Offset of field: xk_ple_args::taps"][::core::mem::offset_of!(xk_ple_args, taps) - 16usize];
-    ["Offset of field: xk_ple_args::dilation"]
-        [::core::mem::offset_of!(xk_ple_args, dilation) - 20usize];
-    ["Offset of field: xk_ple_args::inv_hidden"]
-        [::core::mem::offset_of!(xk_ple_args, inv_hidden) - 24usize];
-    ["Offset of field: xk_ple_args::inv_sqrt_hidden"]
-        [::core::mem::offset_of!(xk_ple_args, inv_sqrt_hidden) - 28usize];
+    ["Offset of field: xk_ple_args::dilation"][::core::mem::offset_of!(xk_ple_args, dilation) - 20usize];
+    ["Offset of field: xk_ple_args::inv_hidden"][::core::mem::offset_of!(xk_ple_args, inv_hidden) - 24usize];
+    ["Offset of field: xk_ple_args::inv_sqrt_hidden"][::core::mem::offset_of!(xk_ple_args, inv_sqrt_hidden) - 28usize];
     ["Offset of field: xk_ple_args::eps"][::core::mem::offset_of!(xk_ple_args, eps) - 32usize];
-    ["Offset of field: xk_ple_args::reserved"]
-        [::core::mem::offset_of!(xk_ple_args, reserved) - 36usize];
+    ["Offset of field: xk_ple_args::reserved"][::core::mem::offset_of!(xk_ple_args, reserved) - 36usize];
     ["Offset of field: xk_ple_args::gate"][::core::mem::offset_of!(xk_ple_args, gate) - 40usize];
-    ["Offset of field: xk_ple_args::conv_kernel"]
-        [::core::mem::offset_of!(xk_ple_args, conv_kernel) - 48usize];
+    ["Offset of field: xk_ple_args::conv_kernel"][::core::mem::offset_of!(xk_ple_args, conv_kernel) - 48usize];
     ["Offset of field: xk_ple_args::r"][::core::mem::offset_of!(xk_ple_args, r) - 56usize];
     ["Offset of field: xk_ple_args::y"][::core::mem::offset_of!(xk_ple_args, y) - 64usize];
-    ["Offset of field: xk_ple_args::weights"]
-        [::core::mem::offset_of!(xk_ple_args, weights) - 72usize];
+    ["Offset of field: xk_ple_args::weights"][::core::mem::offset_of!(xk_ple_args, weights) - 72usize];
     ["Offset of field: xk_ple_args::key"][::core::mem::offset_of!(xk_ple_args, key) - 80usize];
     ["Offset of field: xk_ple_args::value"][::core::mem::offset_of!(xk_ple_args, value) - 88usize];
-    ["Offset of field: xk_ple_args::norm_key"]
-        [::core::mem::offset_of!(xk_ple_args, norm_key) - 96usize];
-    ["Offset of field: xk_ple_args::norm_query"]
-        [::core::mem::offset_of!(xk_ple_args, norm_query) - 104usize];
-    ["Offset of field: xk_ple_args::norm_conv"]
-        [::core::mem::offset_of!(xk_ple_args, norm_conv) - 112usize];
+    ["Offset of field: xk_ple_args::norm_key"][::core::mem::offset_of!(xk_ple_args, norm_key) - 96usize];
+    ["Offset of field: xk_ple_args::norm_query"][::core::mem::offset_of!(xk_ple_args, norm_query) - 104usize];
+    ["Offset of field: xk_ple_args::norm_conv"][::core::mem::offset_of!(xk_ple_args, norm_conv) - 112usize];
     ["Offset of field: xk_ple_args::conv"][::core::mem::offset_of!(xk_ple_args, conv) - 120usize];
     ["Offset of field: xk_ple_args::n"][::core::mem::offset_of!(xk_ple_args, n) - 128usize];
-    ["Offset of field: xk_ple_args::history"]
-        [::core::mem::offset_of!(xk_ple_args, history) - 136usize];
+    ["Offset of field: xk_ple_args::history"][::core::mem::offset_of!(xk_ple_args, history) - 136usize];
 };
 impl Default for xk_ple_args {
     fn default() -> Self {
@@ -987,12 +819,7 @@ unsafe extern "C" {
     pub fn xk_device_info_get(index: u32, info: *mut xk_device_info) -> xk_status;
     pub fn xk_card_create(desc: *const xk_card_desc, out: *mut *mut xk_card) -> xk_status;
     pub fn xk_card_destroy(card: *mut xk_card);
-    pub fn xk_arena_create(
-        card: *mut xk_card,
-        bytes: u64,
-        kind: u32,
-        out: *mut *mut xk_arena,
-    ) -> xk_status;
+    pub fn xk_arena_create(card: *mut xk_card, bytes: u64, kind: u32, out: *mut *mut xk_arena) -> xk_status;
     pub fn xk_arena_base(arena: *const xk_arena, out: *mut *mut ::core::ffi::c_void) -> xk_status;
     pub fn xk_arena_destroy(arena: *mut xk_arena);
     pub fn xk_queue_create(card: *mut xk_card, flags: u32, out: *mut *mut xk_queue) -> xk_status;
@@ -1004,27 +831,14 @@ unsafe extern "C" {
         src: *const ::core::ffi::c_void,
         bytes: u64,
     ) -> xk_status;
-    pub fn xk_queue_fill(
-        queue: *mut xk_queue,
-        dst: *mut ::core::ffi::c_void,
-        value: u8,
-        bytes: u64,
-    ) -> xk_status;
+    pub fn xk_queue_fill(queue: *mut xk_queue, dst: *mut ::core::ffi::c_void, value: u8, bytes: u64) -> xk_status;
     pub fn xk_event_record(queue: *mut xk_queue, out: *mut *mut xk_event) -> xk_status;
     pub fn xk_event_wait(event: *mut xk_event) -> xk_status;
     pub fn xk_event_done(event: *mut xk_event, done: *mut u32) -> xk_status;
     pub fn xk_queue_wait_event(queue: *mut xk_queue, event: *const xk_event) -> xk_status;
-    pub fn xk_event_elapsed_ns(
-        first: *const xk_event,
-        second: *const xk_event,
-        nanoseconds: *mut u64,
-    ) -> xk_status;
+    pub fn xk_event_elapsed_ns(first: *const xk_event, second: *const xk_event, nanoseconds: *mut u64) -> xk_status;
     pub fn xk_event_destroy(event: *mut xk_event);
-    pub fn xk_module_create(
-        card: *mut xk_card,
-        desc: *const xk_module_desc,
-        out: *mut *mut xk_module,
-    ) -> xk_status;
+    pub fn xk_module_create(card: *mut xk_card, desc: *const xk_module_desc, out: *mut *mut xk_module) -> xk_status;
     pub fn xk_module_from_cache(module: *const xk_module, from_cache: *mut u32) -> xk_status;
     pub fn xk_module_kernel(
         module: *const xk_module,

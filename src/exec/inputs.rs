@@ -18,7 +18,14 @@ pub fn embeddings(file: &GgufFile, bound: &Bound, ids: &[u32], out: &mut [f32]) 
 }
 
 /// N-gram rows of `ids`, f32 [ids][heads][row_dim]. `before` holds the tokens in front of them, as many as the sequence has.
-pub fn ngrams(file: &GgufFile, table: &TensorRef, ple: &PleSpec, before: &[u32], ids: &[u32], out: &mut [f32]) -> Result<(), QuantError> {
+pub fn ngrams(
+    file: &GgufFile,
+    table: &TensorRef,
+    ple: &PleSpec,
+    before: &[u32],
+    ids: &[u32],
+    out: &mut [f32],
+) -> Result<(), QuantError> {
     let mut rows = Vec::with_capacity(ple.heads());
     for (at, out) in out.chunks_exact_mut(ple.width()).enumerate().take(ids.len()) {
         ngram_rows(ple, |back| token_back(before, ids, at, back), &mut rows);

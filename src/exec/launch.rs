@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use super::EngineError;
 use crate::device::{DeviceError, Kernel, Queue, sys};
 use crate::ops;
-use crate::plan::{ActKind, AttentionOp, Buffer, Op, Plan, ROWS_PER_GROUP, Region, Rows, Step, plan_entries_max, plan_slots_at};
+use crate::plan::{
+    ActKind, AttentionOp, Buffer, Op, Plan, ROWS_PER_GROUP, Region, Rows, Step, plan_entries_max, plan_slots_at,
+};
 
 /// Consecutive tokens of the chunk that a step computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +70,12 @@ impl Launcher<'_> {
     }
 
     fn rows(&self, rows: Rows, window: Window) -> sys::xk_rows {
-        sys::xk_rows { x: self.at(rows.x, window), q: self.at(rows.q, window), d: self.at(rows.d, window), s: self.at(rows.s, window) }
+        sys::xk_rows {
+            x: self.at(rows.x, window),
+            q: self.at(rows.q, window),
+            d: self.at(rows.d, window),
+            s: self.at(rows.s, window),
+        }
     }
 
     fn vector(&self, index: usize) -> *const f32 {
@@ -96,179 +103,183 @@ impl Launcher<'_> {
         let inv_hidden = c(1.0 / spec.hidden as f64);
         let eps = spec.rms_eps;
         // SAFETY: every address comes from a region that the plan booked with the operation's shapes, in arenas that the engine holds.
-        let result: Result<(), DeviceError> = unsafe { match op {
-            Op::HyperStart => ops::hyper_start(
-                self.queue,
-                sys::xk_hyper_start_args {
-                    tokens,
-                    streams,
-                    hidden,
-                    kernel: self.kernels.get("hyper", "hyper_start")?,
-                    x: self.at(buffers.embedded, window),
-                    r: self.at(buffers.residual, window),
-                    ..Default::default()
-                },
-            ),
-            Op::HyperNorm { pending, norm, out } => {
-                let (y, weights) = self.pending(*pending, window);
-                ops::hyper_norm(
+        let result: Result<(), DeviceError> = unsafe {
+            match op {
+                Op::HyperStart => ops::hyper_start(
                     self.queue,
-                    sys::xk_hyper_norm_args {
+                    sys::xk_hyper_start_args {
                         tokens,
                         streams,
                         hidden,
-                        inv_hidden,
-                        eps,
-                        kernel: self.kernels.get("hyper", "hyper_norm")?,
+                        kernel: self.kernels.get("hyper", "hyper_start")?,
+                        x: self.at(buffers.embedded, window),
                         r: self.at(buffers.residual, window),
-                        y,
-                        weights,
+                        ..Default::default()
+                    },
+                ),
+                Op::HyperNorm { pending, norm, out } => {
+                    let (y, weights) = self.pending(*pending, window);
+                    ops::hyper_norm(
+                        self.queue,
+                        sys::xk_hyper_norm_args {
+                            tokens,
+                            streams,
+                            hidden,
+                            inv_hidden,
+                            eps,
+                            kernel: self.kernels.get("hyper", "hyper_norm")?,
+                            r: self.at(buffers.residual, window),
+                            y,
+                            weights,
+                            norm: self.vector(*norm),
+                            out: self.rows(*out, window),
+                            ..Default::default()
+                        },
+                    )
+                }
+                Op::HyperMix { a, x, inject, out } => ops::hyper_mix(
+                    self.queue,
+                    sys::xk_hyper_mix_args {
+                        tokens,
+                        streams,
+                        hidden,
+                        inv_streams: c(1.0 / f64::from(streams)),
+                        kernel: self.kernels.get("hyper", "hyper_mix")?,
+                        a: self.at(*a, window),
+                        x: self.at(x.x, window),
+                        inject: inject.map_or(std::ptr::null_mut(), |inject| self.at::<f32>(inject, window)),
+                        weights: self.at(buffers.stream_weights, window),
+                        out: self.rows(*out, window),
+                        ..Default::default()
+                    },
+                ),
+                Op::Matmul { weight, x, y } => return self.matmul(*weight, *x, *y, window),
+                Op::ExpertMatmul { weight, x, x_per_slot, y, plan } => {
+                    return self.experts(*weight, *x, *x_per_slot, *y, *plan, window);
+                }
+                Op::Act { kind, a, out } => return self.act(*kind, *a, *out, window),
+                Op::GdnConv { u, beta, alpha, conv, a, dt, window: conv_window, y, gates } => ops::gdn_conv(
+                    self.queue,
+                    sys::xk_gdn_conv_args {
+                        tokens,
+                        key_heads: spec.gdn.key_heads as u32,
+                        value_heads: spec.gdn.value_heads as u32,
+                        taps: spec.gdn.conv_taps as u32,
+                        eps,
+                        kernel: self.kernels.get("gdn", "gdn_conv")?,
+                        u: self.at(*u, window),
+                        window: self.state(*conv_window),
+                        conv: self.vector(*conv),
+                        beta: self.at(*beta, window),
+                        alpha: self.at(*alpha, window),
+                        ssm_a: self.vector(*a),
+                        dt: self.vector(*dt),
+                        y: self.at(*y, window),
+                        gates: self.at(*gates, window),
+                        ..Default::default()
+                    },
+                ),
+                Op::GdnStep { y, gates, u, window: conv_window, matrix, o } => ops::gdn_step(
+                    self.queue,
+                    sys::xk_gdn_step_args {
+                        tokens,
+                        key_heads: spec.gdn.key_heads as u32,
+                        value_heads: spec.gdn.value_heads as u32,
+                        taps: spec.gdn.conv_taps as u32,
+                        scale: c(1.0 / (spec.gdn.head_dim as f64).sqrt()),
+                        kernel: self.kernels.get("gdn", "gdn_step")?,
+                        y: self.at(*y, window),
+                        gates: self.at(*gates, window),
+                        u: self.at(*u, window),
+                        window: self.state(*conv_window),
+                        state: self.state(*matrix),
+                        o: self.at(*o, window),
+                        ..Default::default()
+                    },
+                ),
+                Op::GdnNorm { o, z, norm, out } => ops::gdn_norm(
+                    self.queue,
+                    sys::xk_gdn_norm_args {
+                        rows: tokens * spec.gdn.value_heads as u32,
+                        inv_head: c(1.0 / spec.gdn.head_dim as f64),
+                        eps,
+                        kernel: self.kernels.get("gdn", "gdn_norm")?,
+                        o: self.at(*o, window),
+                        z: self.at(*z, window),
                         norm: self.vector(*norm),
                         out: self.rows(*out, window),
                         ..Default::default()
                     },
-                )
-            }
-            Op::HyperMix { a, x, inject, out } => ops::hyper_mix(
-                self.queue,
-                sys::xk_hyper_mix_args {
-                    tokens,
-                    streams,
-                    hidden,
-                    inv_streams: c(1.0 / f64::from(streams)),
-                    kernel: self.kernels.get("hyper", "hyper_mix")?,
-                    a: self.at(*a, window),
-                    x: self.at(x.x, window),
-                    inject: inject.map_or(std::ptr::null_mut(), |inject| self.at::<f32>(inject, window)),
-                    weights: self.at(buffers.stream_weights, window),
-                    out: self.rows(*out, window),
-                    ..Default::default()
-                },
-            ),
-            Op::Matmul { weight, x, y } => return self.matmul(*weight, *x, *y, window),
-            Op::ExpertMatmul { weight, x, x_per_slot, y, plan } => return self.experts(*weight, *x, *x_per_slot, *y, *plan, window),
-            Op::Act { kind, a, out } => return self.act(*kind, *a, *out, window),
-            Op::GdnConv { u, beta, alpha, conv, a, dt, window: conv_window, y, gates } => ops::gdn_conv(
-                self.queue,
-                sys::xk_gdn_conv_args {
-                    tokens,
-                    key_heads: spec.gdn.key_heads as u32,
-                    value_heads: spec.gdn.value_heads as u32,
-                    taps: spec.gdn.conv_taps as u32,
-                    eps,
-                    kernel: self.kernels.get("gdn", "gdn_conv")?,
-                    u: self.at(*u, window),
-                    window: self.state(*conv_window),
-                    conv: self.vector(*conv),
-                    beta: self.at(*beta, window),
-                    alpha: self.at(*alpha, window),
-                    ssm_a: self.vector(*a),
-                    dt: self.vector(*dt),
-                    y: self.at(*y, window),
-                    gates: self.at(*gates, window),
-                    ..Default::default()
-                },
-            ),
-            Op::GdnStep { y, gates, u, window: conv_window, matrix, o } => ops::gdn_step(
-                self.queue,
-                sys::xk_gdn_step_args {
-                    tokens,
-                    key_heads: spec.gdn.key_heads as u32,
-                    value_heads: spec.gdn.value_heads as u32,
-                    taps: spec.gdn.conv_taps as u32,
-                    scale: c(1.0 / (spec.gdn.head_dim as f64).sqrt()),
-                    kernel: self.kernels.get("gdn", "gdn_step")?,
-                    y: self.at(*y, window),
-                    gates: self.at(*gates, window),
-                    u: self.at(*u, window),
-                    window: self.state(*conv_window),
-                    state: self.state(*matrix),
-                    o: self.at(*o, window),
-                    ..Default::default()
-                },
-            ),
-            Op::GdnNorm { o, z, norm, out } => ops::gdn_norm(
-                self.queue,
-                sys::xk_gdn_norm_args {
-                    rows: tokens * spec.gdn.value_heads as u32,
-                    inv_head: c(1.0 / spec.gdn.head_dim as f64),
-                    eps,
-                    kernel: self.kernels.get("gdn", "gdn_norm")?,
-                    o: self.at(*o, window),
-                    z: self.at(*z, window),
-                    norm: self.vector(*norm),
-                    out: self.rows(*out, window),
-                    ..Default::default()
-                },
-            ),
-            Op::Attention(op) => return self.attention(op, window),
-            Op::MoeRoute { logits, chosen, weights, plan } => {
-                let (rows_per_group, slots_at, _) = self.expert_plan(window);
-                ops::moe_route(
+                ),
+                Op::Attention(op) => return self.attention(op, window),
+                Op::MoeRoute { logits, chosen, weights, plan } => {
+                    let (rows_per_group, slots_at, _) = self.expert_plan(window);
+                    ops::moe_route(
+                        self.queue,
+                        sys::xk_moe_route_args {
+                            tokens,
+                            experts: spec.experts.count as u32,
+                            used: spec.experts.used as u32,
+                            rows_per_group,
+                            slots_at,
+                            route: self.kernels.get("moe", "moe_route")?,
+                            plan_kernel: self.kernels.get("moe", "moe_plan")?,
+                            logits: self.at(*logits, window),
+                            chosen: self.at(*chosen, window),
+                            weights: self.at(*weights, window),
+                            plan: self.region(*plan),
+                            ..Default::default()
+                        },
+                    )
+                }
+                Op::MoeCombine { down, weights, shared, shared_gate } => ops::moe_combine(
                     self.queue,
-                    sys::xk_moe_route_args {
+                    sys::xk_moe_combine_args {
                         tokens,
-                        experts: spec.experts.count as u32,
                         used: spec.experts.used as u32,
-                        rows_per_group,
-                        slots_at,
-                        route: self.kernels.get("moe", "moe_route")?,
-                        plan_kernel: self.kernels.get("moe", "moe_plan")?,
-                        logits: self.at(*logits, window),
-                        chosen: self.at(*chosen, window),
-                        weights: self.at(*weights, window),
-                        plan: self.region(*plan),
-                        ..Default::default()
-                    },
-                )
-            }
-            Op::MoeCombine { down, weights, shared, shared_gate } => ops::moe_combine(
-                self.queue,
-                sys::xk_moe_combine_args {
-                    tokens,
-                    used: spec.experts.used as u32,
-                    hidden,
-                    kernel: self.kernels.get("moe", "moe_combine")?,
-                    down: self.at(*down, window),
-                    weights: self.at(*weights, window),
-                    shared: self.at(*shared, window),
-                    shared_gate: self.at(*shared_gate, window),
-                    y: self.at(buffers.output, window),
-                    ..Default::default()
-                },
-            ),
-            Op::Ple { pending, key, value, norm_key, norm_query, norm_conv, conv, n, history } => {
-                let (y, weights) = self.pending(*pending, window);
-                let ple = spec.ple.as_ref().map_or((0, 0), |ple| (ple.conv_taps as u32, ple.ngram as u32));
-                ops::ple(
-                    self.queue,
-                    sys::xk_ple_args {
-                        tokens,
-                        streams,
                         hidden,
-                        taps: ple.0,
-                        dilation: ple.1,
-                        inv_hidden,
-                        inv_sqrt_hidden: c(1.0 / (spec.hidden as f64).sqrt()),
-                        eps,
-                        gate: self.kernels.get("ple", "ple_gate")?,
-                        conv_kernel: self.kernels.get("ple", "ple_conv")?,
-                        r: self.at(buffers.residual, window),
-                        y,
-                        weights,
-                        key: self.at(*key, window),
-                        value: self.at(*value, window),
-                        norm_key: self.vector(*norm_key),
-                        norm_query: self.vector(*norm_query),
-                        norm_conv: self.vector(*norm_conv),
-                        conv: self.vector(*conv),
-                        n: self.at(*n, window),
-                        history: self.state(*history),
+                        kernel: self.kernels.get("moe", "moe_combine")?,
+                        down: self.at(*down, window),
+                        weights: self.at(*weights, window),
+                        shared: self.at(*shared, window),
+                        shared_gate: self.at(*shared_gate, window),
+                        y: self.at(buffers.output, window),
                         ..Default::default()
                     },
-                )
+                ),
+                Op::Ple { pending, key, value, norm_key, norm_query, norm_conv, conv, n, history } => {
+                    let (y, weights) = self.pending(*pending, window);
+                    let ple = spec.ple.as_ref().map_or((0, 0), |ple| (ple.conv_taps as u32, ple.ngram as u32));
+                    ops::ple(
+                        self.queue,
+                        sys::xk_ple_args {
+                            tokens,
+                            streams,
+                            hidden,
+                            taps: ple.0,
+                            dilation: ple.1,
+                            inv_hidden,
+                            inv_sqrt_hidden: c(1.0 / (spec.hidden as f64).sqrt()),
+                            eps,
+                            gate: self.kernels.get("ple", "ple_gate")?,
+                            conv_kernel: self.kernels.get("ple", "ple_conv")?,
+                            r: self.at(buffers.residual, window),
+                            y,
+                            weights,
+                            key: self.at(*key, window),
+                            value: self.at(*value, window),
+                            norm_key: self.vector(*norm_key),
+                            norm_query: self.vector(*norm_query),
+                            norm_conv: self.vector(*norm_conv),
+                            conv: self.vector(*conv),
+                            n: self.at(*n, window),
+                            history: self.state(*history),
+                            ..Default::default()
+                        },
+                    )
+                }
             }
-        } };
+        };
         Ok(result?)
     }
 
@@ -294,7 +305,8 @@ impl Launcher<'_> {
             expert_words: weight.expert_bytes / 4,
             kernel: self.kernels.get(&module, if rows_per_group == 1 { "matmul_r1" } else { "matmul_r8" })?,
             weights: self.region(weight.region),
-            codebook: codebook.map_or(std::ptr::null_mut(), |codebook| self.region::<std::ffi::c_void>(codebook.region)),
+            codebook: codebook
+                .map_or(std::ptr::null_mut(), |codebook| self.region::<std::ffi::c_void>(codebook.region)),
             ..Default::default()
         })
     }
@@ -309,7 +321,15 @@ impl Launcher<'_> {
         Ok(unsafe { ops::matmul(self.queue, args) }?)
     }
 
-    fn experts(&self, weight: usize, x: Rows, x_per_slot: bool, y: Buffer, plan: Region, window: Window) -> Result<(), EngineError> {
+    fn experts(
+        &self,
+        weight: usize,
+        x: Rows,
+        x_per_slot: bool,
+        y: Buffer,
+        plan: Region,
+        window: Window,
+    ) -> Result<(), EngineError> {
         let (_, slots_at, max_entries) = self.expert_plan(window);
         let mut args = self.matmul_args(weight, window.count)?;
         args.x = self.rows(x, window);

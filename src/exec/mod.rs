@@ -86,7 +86,12 @@ impl Engine {
     ///
     /// # Errors
     /// When the device fails.
-    pub fn open(model: Arc<Model>, card: Card, plan: Plan, progress: &mut dyn FnMut(Progress)) -> Result<Engine, EngineError> {
+    pub fn open(
+        model: Arc<Model>,
+        card: Card,
+        plan: Plan,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Engine, EngineError> {
         let options = plan.options;
         let queue = Queue::new(&card)?;
         let mut arenas = Vec::with_capacity(plan.ledger.arenas.len());
@@ -143,7 +148,9 @@ impl Engine {
     /// Starts an empty sequence.
     pub fn reset(&mut self) -> Result<(), EngineError> {
         self.guarded(|engine| {
-            for item in engine.plan.state.iter().filter(|item| !matches!(item.kind, StateKind::Keys | StateKind::Values)) {
+            for item in
+                engine.plan.state.iter().filter(|item| !matches!(item.kind, StateKind::Keys | StateKind::Values))
+            {
                 engine.queue.fill(&engine.span(item.region, item.region.bytes)?, 0)?;
             }
             engine.queue.wait()?;
@@ -316,9 +323,10 @@ fn load(
     arenas: &[Arena],
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Kernels, EngineError> {
-    let codes = plan.modules.iter().map(|name| {
-        kernels::find(name).ok_or_else(|| EngineError::Kernel { module: name.clone(), kernel: "any" })
-    });
+    let codes = plan
+        .modules
+        .iter()
+        .map(|name| kernels::find(name).ok_or_else(|| EngineError::Kernel { module: name.clone(), kernel: "any" }));
     let codes: Vec<&ModuleCode> = codes.collect::<Result<_, _>>()?;
     let cache = device::cache::folder();
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -327,7 +335,12 @@ fn load(
         while let Some(code) = codes.get(next.fetch_add(1, Ordering::Relaxed)) {
             let begin = Instant::now();
             let module = Module::new(card, code, cache.as_deref())?;
-            tracing::debug!(module = code.name, from_cache = module.is_from_cache(), ms = begin.elapsed().as_millis() as u64, "kernel module is ready");
+            tracing::debug!(
+                module = code.name,
+                from_cache = module.is_from_cache(),
+                ms = begin.elapsed().as_millis() as u64,
+                "kernel module is ready"
+            );
             built.push(module);
             done.fetch_add(1, Ordering::Relaxed);
         }
@@ -348,7 +361,8 @@ fn load(
             std::thread::sleep(Duration::from_millis(5));
             progress(Progress::Kernels { done: done.load(Ordering::Relaxed), total });
         }
-        let modules = builders.into_iter().map(|builder| Ok(builder.join().expect("building does not panic")?)).collect();
+        let modules =
+            builders.into_iter().map(|builder| Ok(builder.join().expect("building does not panic")?)).collect();
         uploaded?;
         modules
     });

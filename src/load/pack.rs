@@ -54,7 +54,12 @@ impl Layout {
 /// If `source` or `target` has not the bytes of such a matrix.
 pub fn pack_matrix(format: Format, rows: usize, cols: usize, source: &[u8], target: &mut [u8]) {
     let layout = Layout::of(format);
-    assert_eq!(target.len(), layout.matrix_bytes(rows, cols), "packed bytes of a {rows} x {cols} {} matrix", format.name());
+    assert_eq!(
+        target.len(),
+        layout.matrix_bytes(rows, cols),
+        "packed bytes of a {rows} x {cols} {} matrix",
+        format.name()
+    );
     let units = cols / layout.columns;
     let unit_source = layout.columns / format.block_elements() * format.block_bytes();
     assert_eq!(source.len(), rows * units * unit_source, "bytes of a {rows} x {cols} {} matrix", format.name());

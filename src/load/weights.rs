@@ -9,7 +9,13 @@ use crate::plan::{ArenaKind, Plan, Region, Weight};
 ///
 /// # Errors
 /// When the device fails.
-pub fn upload(model: &Model, plan: &Plan, arenas: &[Arena], queue: &Queue, progress: &mut dyn FnMut(Progress)) -> Result<(), DeviceError> {
+pub fn upload(
+    model: &Model,
+    plan: &Plan,
+    arenas: &[Arena],
+    queue: &Queue,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(), DeviceError> {
     let file = model.file();
     let total = plan.ledger.bytes(ArenaKind::Weights);
     let mut done = 0;

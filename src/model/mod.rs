@@ -46,3 +46,36 @@ pub enum ModelError {
 fn listed(problems: &[Problem]) -> String {
     problems.iter().map(|problem| format!("\n  {problem}")).collect()
 }
+
+/// The type in which keys, values and pooled index keys are kept. Part of a run's identity: results depend on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum KvType {
+    #[default]
+    F16,
+    F32,
+}
+
+impl KvType {
+    pub const fn name(self) -> &'static str {
+        match self {
+            KvType::F16 => "f16",
+            KvType::F32 => "f32",
+        }
+    }
+
+    /// Bytes of a value.
+    pub const fn bytes(self) -> usize {
+        match self {
+            KvType::F16 => 2,
+            KvType::F32 => 4,
+        }
+    }
+
+    /// The value as the cache gives it back.
+    pub fn round(self, x: f32) -> f32 {
+        match self {
+            KvType::F16 => half::f16::from_f32(x).to_f32(),
+            KvType::F32 => x,
+        }
+    }
+}

@@ -1,10 +1,10 @@
 //! Attention, full or over selected blocks.
 
-use super::KvType;
 use super::linear::{Matrix, matvec};
 use super::scalar::{exp, inverse, inverse_sqrt, recip, sigmoid};
 use super::sums::{dot16, dot16_inline, rms_norm, rope, sum16};
 use crate::gguf::GgufFile;
+use crate::model::KvType;
 use crate::model::{Attention, Indexer, Spec};
 
 /// Visible positions that are summed up at a time.

@@ -1,6 +1,5 @@
 //! The whole network (N5), one token at a time.
 
-use super::KvType;
 use super::attention::{self, AttentionState, AttentionWeights, Place};
 use super::gdn::{self, GdnState, GdnWeights};
 use super::linear::{Matrix, matvec};
@@ -8,6 +7,7 @@ use super::mix::{MixWeights, add_weighted, mix};
 use super::moe::{self, MoeWeights};
 use super::ple::{self, PleState, PleWeights};
 use crate::gguf::GgufFile;
+use crate::model::KvType;
 use crate::model::{Block, Bound, LayerKind, TensorRef};
 use crate::quant::decode_row;
 use crate::rope::RopeTable;

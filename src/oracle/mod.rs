@@ -40,20 +40,3 @@ pub mod scalar;
 pub mod sums;
 
 pub use forward::{BlockState, LayerState, OracleSession};
-
-/// The type in which keys, values and pooled index keys are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KvType {
-    F32,
-    F16,
-}
-
-impl KvType {
-    /// The value as the cache gives it back.
-    pub fn round(self, x: f32) -> f32 {
-        match self {
-            KvType::F32 => x,
-            KvType::F16 => half::f16::from_f32(x).to_f32(),
-        }
-    }
-}

@@ -37,7 +37,8 @@ impl Ledger {
     /// [`PlanError::Piece`] if it is larger than an arena.
     pub fn book(&mut self, kind: ArenaKind, what: &str, bytes: u64) -> Result<Region, PlanError> {
         let too_large = || PlanError::Piece { what: what.to_owned(), bytes, max: ARENA_BYTES_MAX };
-        let padded = bytes.checked_next_multiple_of(ALIGN).filter(|padded| *padded <= ARENA_BYTES_MAX).ok_or_else(too_large)?;
+        let padded =
+            bytes.checked_next_multiple_of(ALIGN).filter(|padded| *padded <= ARENA_BYTES_MAX).ok_or_else(too_large)?;
         let open = self.arenas.iter().rposition(|(k, used)| *k == kind && used + padded <= ARENA_BYTES_MAX);
         let arena = open.unwrap_or_else(|| {
             self.arenas.push((kind, 0));

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::arena::{ArenaKind, Ledger, Region};
 use super::steps::{ActKind, AttentionOp, Buffer, BufferBook, Buffers, Op, Rows, SparseOp, Step};
-use super::{Codebook, LOGIT_ROWS, LayerPlan, Options, Plan, PlanError, ROWS_PER_GROUP, StateItem, StateKind, Vector, Weight};
+use super::{
+    Codebook, LOGIT_ROWS, LayerPlan, Options, Plan, PlanError, ROWS_PER_GROUP, StateItem, StateKind, Vector, Weight,
+};
 use crate::load::pack::{Layout, codebook};
 use crate::model::{Attention, Block, Bound, Gdn, Layer, LayerKind, Mixer, Moe, Ple, Spec, TensorRef, VectorRef};
 
@@ -180,7 +182,8 @@ impl Builder<'_> {
                 self.gdn(index, gdn, s.mixed, scratch, buffers.output, &mut steps)?;
             }
             Block::Attention(attention) => {
-                let scratch = s.attention.as_ref().expect("the spec has an attention layer, so its buffers were booked");
+                let scratch =
+                    s.attention.as_ref().expect("the spec has an attention layer, so its buffers were booked");
                 self.attention(index, attention, s.mixed, scratch, buffers.output, &mut steps)?;
             }
         }
@@ -208,7 +211,15 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn gdn(&mut self, layer: usize, gdn: &Gdn, x: Rows, s: &GdnScratch, y: Buffer, steps: &mut Vec<Step>) -> Result<(), PlanError> {
+    fn gdn(
+        &mut self,
+        layer: usize,
+        gdn: &Gdn,
+        x: Rows,
+        s: &GdnScratch,
+        y: Buffer,
+        steps: &mut Vec<Step>,
+    ) -> Result<(), PlanError> {
         self.modules.insert("gdn".to_owned());
         let spec = &self.spec.gdn;
         let window_bytes = 4 * (spec.conv_taps - 1) * spec.channels();
@@ -248,7 +259,9 @@ impl Builder<'_> {
         steps.push(self.matmul("attention_k", &attention.k, x, s.k)?);
         steps.push(self.matmul("attention_v", &attention.v, x, s.v)?);
         let mut sparse = None;
-        if let (Some(indexer), Some(scratch), LayerKind::Attention { ratio }) = (&attention.indexer, &s.sparse, self.spec.kinds[layer]) {
+        if let (Some(indexer), Some(scratch), LayerKind::Attention { ratio }) =
+            (&attention.indexer, &s.sparse, self.spec.kinds[layer])
+        {
             self.modules.insert("select".to_owned());
             steps.push(self.matmul("index_q", &indexer.q_proj, x, scratch.iq_raw)?);
             steps.push(self.matmul("index_k", &indexer.k_proj, x, scratch.ik_raw)?);
@@ -293,7 +306,10 @@ impl Builder<'_> {
         steps.push(Step { name: "moe_route", op });
         steps.push(self.experts("expert_gate", &moe.gate, x, false, s.gate, s.plan)?);
         steps.push(self.experts("expert_up", &moe.up, x, false, s.up, s.plan)?);
-        steps.push(Step { name: "expert_act", op: Op::Act { kind: ActKind::Swiglu { b: s.up }, a: s.gate, out: s.act } });
+        steps.push(Step {
+            name: "expert_act",
+            op: Op::Act { kind: ActKind::Swiglu { b: s.up }, a: s.gate, out: s.act },
+        });
         steps.push(self.experts("expert_down", &moe.down, s.act, true, s.down, s.plan)?);
         steps.push(self.matmul("shared_gate", &moe.shared_gate, x, s.shared_gate)?);
         steps.push(self.matmul("shared_expert_gate", &moe.shared.gate, x, s.shared_a)?);
@@ -306,7 +322,15 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn ple(&mut self, layer: usize, ple: &Ple, s: &PleScratch, ngrams: Buffer, pending: bool, steps: &mut Vec<Step>) -> Result<(), PlanError> {
+    fn ple(
+        &mut self,
+        layer: usize,
+        ple: &Ple,
+        s: &PleScratch,
+        ngrams: Buffer,
+        pending: bool,
+        steps: &mut Vec<Step>,
+    ) -> Result<(), PlanError> {
         self.modules.insert("ple".to_owned());
         let history = self.spec.ple.as_ref().map_or(0, |spec| spec.history());
         let history = self.state(layer, StateKind::PleHistory, 4 * history * self.spec.wide())?;
@@ -333,7 +357,15 @@ impl Builder<'_> {
         Ok(Step { name, op: Op::Matmul { weight, x, y } })
     }
 
-    fn experts(&mut self, name: &'static str, tensor: &TensorRef, x: Rows, x_per_slot: bool, y: Buffer, plan: Region) -> Result<Step, PlanError> {
+    fn experts(
+        &mut self,
+        name: &'static str,
+        tensor: &TensorRef,
+        x: Rows,
+        x_per_slot: bool,
+        y: Buffer,
+        plan: Region,
+    ) -> Result<Step, PlanError> {
         let weight = self.weight(tensor)?;
         Ok(Step { name, op: Op::ExpertMatmul { weight, x, x_per_slot, y, plan } })
     }
@@ -384,7 +416,11 @@ fn gdn_scratch(book: &mut BufferBook<'_>, spec: &Spec) -> Result<Option<GdnScrat
     }))
 }
 
-fn attention_scratch(book: &mut BufferBook<'_>, spec: &Spec, options: Options) -> Result<Option<AttentionScratch>, PlanError> {
+fn attention_scratch(
+    book: &mut BufferBook<'_>,
+    spec: &Spec,
+    options: Options,
+) -> Result<Option<AttentionScratch>, PlanError> {
     if spec.attention_layers() == 0 {
         return Ok(None);
     }

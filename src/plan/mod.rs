@@ -13,7 +13,7 @@ pub use arena::{ARENA_BYTES_MAX, ArenaKind, Ledger, Region};
 pub use layers::{plan_entries_max, plan_slots_at};
 pub use steps::{ActKind, AttentionOp, Buffer, Buffers, Op, Rows, SparseOp, Step};
 
-use crate::model::{Bound, LayerKind, Spec, TensorRef, VectorRef};
+use crate::model::{Bound, KvType, LayerKind, Spec, TensorRef, VectorRef};
 use crate::quant::Format;
 
 /// Tokens of a prompt that are computed together unless the user says otherwise.
@@ -24,30 +24,6 @@ pub const LOGIT_ROWS: usize = 16;
 pub const ROWS_PER_GROUP: usize = 8;
 /// Most experts that the routing kernels hold.
 pub const EXPERTS_MAX: usize = 1024;
-
-/// Type of cached keys, values and pooled index keys. Part of a run's identity: results depend on it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum KvType {
-    #[default]
-    F16,
-    F32,
-}
-
-impl KvType {
-    pub const fn name(self) -> &'static str {
-        match self {
-            KvType::F16 => "f16",
-            KvType::F32 => "f32",
-        }
-    }
-
-    pub const fn bytes(self) -> usize {
-        match self {
-            KvType::F16 => 2,
-            KvType::F32 => 4,
-        }
-    }
-}
 
 /// What the user chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

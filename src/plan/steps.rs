@@ -1,8 +1,8 @@
 //! Operations as data: what they compute from which regions.
 
+use super::PlanError;
 use super::Region;
 use super::arena::{ArenaKind, Ledger};
-use super::PlanError;
 
 /// One operation, with the name it has in errors and listings.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,7 +55,6 @@ pub struct Buffers {
     pub logits: Buffer,
 }
 
-
 /// Kinds of element-wise step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ActKind {
@@ -73,22 +72,87 @@ pub enum Op {
     /// Spreads the embedding over the streams.
     HyperStart,
     /// Adds the pending block output to the residual, then normalises the streams.
-    HyperNorm { pending: bool, norm: usize, out: Rows },
+    HyperNorm {
+        pending: bool,
+        norm: usize,
+        out: Rows,
+    },
     /// y = W x for every token.
-    Matmul { weight: usize, x: Rows, y: Buffer },
+    Matmul {
+        weight: usize,
+        x: Rows,
+        y: Buffer,
+    },
     /// The same for the experts that the router chose; a token has one row of x (`x_per_slot` false) or one a slot.
-    ExpertMatmul { weight: usize, x: Rows, x_per_slot: bool, y: Buffer, plan: Region },
+    ExpertMatmul {
+        weight: usize,
+        x: Rows,
+        x_per_slot: bool,
+        y: Buffer,
+        plan: Region,
+    },
     /// Element-wise step over all columns of a token.
-    Act { kind: ActKind, a: Buffer, out: Rows },
+    Act {
+        kind: ActKind,
+        a: Buffer,
+        out: Rows,
+    },
     /// Mean of the gated streams, and the stream weights unless the mixer is the final one.
-    HyperMix { a: Buffer, x: Rows, inject: Option<Buffer>, out: Rows },
-    GdnConv { u: Buffer, beta: Buffer, alpha: Buffer, conv: usize, a: usize, dt: usize, window: usize, y: Buffer, gates: Buffer },
-    GdnStep { y: Buffer, gates: Buffer, u: Buffer, window: usize, matrix: usize, o: Buffer },
-    GdnNorm { o: Buffer, z: Buffer, norm: usize, out: Rows },
+    HyperMix {
+        a: Buffer,
+        x: Rows,
+        inject: Option<Buffer>,
+        out: Rows,
+    },
+    GdnConv {
+        u: Buffer,
+        beta: Buffer,
+        alpha: Buffer,
+        conv: usize,
+        a: usize,
+        dt: usize,
+        window: usize,
+        y: Buffer,
+        gates: Buffer,
+    },
+    GdnStep {
+        y: Buffer,
+        gates: Buffer,
+        u: Buffer,
+        window: usize,
+        matrix: usize,
+        o: Buffer,
+    },
+    GdnNorm {
+        o: Buffer,
+        z: Buffer,
+        norm: usize,
+        out: Rows,
+    },
     Attention(Box<AttentionOp>),
-    MoeRoute { logits: Buffer, chosen: Buffer, weights: Buffer, plan: Region },
-    MoeCombine { down: Buffer, weights: Buffer, shared: Buffer, shared_gate: Buffer },
-    Ple { pending: bool, key: Buffer, value: Buffer, norm_key: usize, norm_query: usize, norm_conv: usize, conv: usize, n: Buffer, history: usize },
+    MoeRoute {
+        logits: Buffer,
+        chosen: Buffer,
+        weights: Buffer,
+        plan: Region,
+    },
+    MoeCombine {
+        down: Buffer,
+        weights: Buffer,
+        shared: Buffer,
+        shared_gate: Buffer,
+    },
+    Ple {
+        pending: bool,
+        key: Buffer,
+        value: Buffer,
+        norm_key: usize,
+        norm_query: usize,
+        norm_conv: usize,
+        conv: usize,
+        n: Buffer,
+        history: usize,
+    },
 }
 
 /// Operands of attention.

@@ -171,30 +171,23 @@ XK_KERNEL void attention(const float *q, const float *qg, const kv_t *k_cache, c
         const int piece = base + team;
         if (piece < pieces) {
             const int j0 = piece * kPiece, count = visible - j0 < kPiece ? visible - j0 : kPiece;
-            float mine[kPiece / 16];
             float m = -3.0e38f;
+            for (int j = 0; j < count; j++) {
+                const kv_t *kk = k_cache + ((size_t)position_of(j0 + j) * kv_heads + kv_head) * kD;
+                float p = 0.0f;
 #pragma unroll
-            for (int g = 0; g < kPiece / 16; g++) {
-                mine[g] = -3.0e38f;
-                for (int l = 0; l < 16; l++) {
-                    const int j = g * 16 + l;
-                    if (j >= count)
-                        break;
-                    const kv_t *kk = k_cache + ((size_t)position_of(j0 + j) * kv_heads + kv_head) * kD;
-                    float p = 0.0f;
-#pragma unroll
-                    for (int i = 0; i < kD / 16; i++)
-                        p = sycl::fma(qr[i], (float)kk[i * 16 + lane], p);
-                    const float sc = xk_tree16(sg, p) * scale;
-                    mine[g] = lane == l ? sc : mine[g];
-                    m = xk_max(m, sc);
-                }
+                for (int i = 0; i < kD / 16; i++)
+                    p = sycl::fma(qr[i], (float)kk[i * 16 + lane], p);
+                const float sc = xk_tree16(sg, p) * scale;
+                m = xk_max(m, sc);
+                if (lane == 0)
+                    e_slot[j] = sc;
             }
+            sycl::group_barrier(sg);
             float z = 0.0f;
-#pragma unroll
-            for (int g = 0; g < kPiece / 16; g++) {
-                const float e = g * 16 + lane < count ? xk_exp(mine[g] - m) : 0.0f;
-                e_slot[g * 16 + lane] = e;
+            for (int j = lane; j < count; j += 16) {
+                const float e = xk_exp(e_slot[j] - m);
+                e_slot[j] = e;
                 z = z + e;
             }
             z = xk_tree16(sg, z);

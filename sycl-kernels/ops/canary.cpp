@@ -6,7 +6,8 @@
 // numeric   : output 4 adds by xor distances 8, 4, 2, 1; output 5 adds in index order
 // launch    : one work-item an element, groups of 64
 //
-// kernel add_wide: out[i] = a[i] + b[i], with a 64-bit n; the tests pass it where canary is wanted, to see a launch fail
+// kernel add_wide: out[i] = a[i] + b[i], with a 64-bit n; the tests pass it where canary is wanted, to see a launch
+// fail
 #include "../common/kernel.hpp"
 
 static ex::work_group_static<float[64]> group_values;

@@ -3,7 +3,7 @@
 // state f32 [Nv][S(v)][S(k)]; S = 128 launch    : 128 items, 8 teams of 16 lanes
 #include "../common/math.hpp"
 
-constexpr int kS = 128, kRows = 8; // rows of the state a team holds in registers
+constexpr int kS = 128, kRows = 4; // rows of the state a team holds in registers
 
 // Convolution, silu, and l2_norm of q and k heads; then beta and decay. A team a (token, head of u), and one team a
 // token for the gates.
@@ -46,8 +46,8 @@ XK_KERNEL void gdn_conv(const float *u, const float *window, const float *conv, 
         out[i * 16 + lane] = head < 2 * nk ? v[i] * s : v[i];
 }
 
-// The recurrence over the chunk, state rows in registers. A team 8 rows of one value head. Also moves the convolution
-// window on.
+// The recurrence over the chunk, state rows in registers. A team kRows rows of one value head. Also moves the
+// convolution window on.
 XK_KERNEL void gdn_step(const float *y, const float *gates, const float *u, float *window, float *state, float *o,
                         int nk, int nv, int taps, float scale, int tokens) {
     auto it = xk_item();

@@ -45,8 +45,8 @@ xk_status xk_op_gdn_step(xk_queue *queue, const xk_gdn_step_args *args) {
         require(a.state, "state");
         require(a.o, "o");
         check_heads(a.tokens, a.key_heads, a.value_heads, a.taps);
-        // 16 teams of 8 state rows a head, 8 teams a group.
-        launch(*queue, *a.kernel, size_t(a.value_heads) * 2, 128, a.y, a.gates, a.u, a.window, a.state, a.o,
+        // 32 teams of 4 state rows a head, 8 teams a group.
+        launch(*queue, *a.kernel, size_t(a.value_heads) * 4, 128, a.y, a.gates, a.u, a.window, a.state, a.o,
                int(a.key_heads), int(a.value_heads), int(a.taps), a.scale, int(a.tokens));
     });
 }

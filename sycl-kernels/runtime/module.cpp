@@ -135,8 +135,8 @@ static void build_spirv(Program &out, const Native &native, const xk_module_desc
     cl_int status = CL_SUCCESS;
     out.program = cl.create_with_il(native.context, desc.spirv, desc.spirv_bytes, &status);
     if (out.program == nullptr || status != CL_SUCCESS) {
-        throw Error(XK_ERR_BUILD, std::string(desc.name) + ": the driver refused the SPIR-V, OpenCL error " +
-                                      std::to_string(status));
+        throw Error(XK_ERR_BUILD,
+                    std::string(desc.name) + ": the driver refused the SPIR-V, OpenCL error " + std::to_string(status));
     }
     status = cl.build(out.program, 1, &native.device, correct_rounding, nullptr, nullptr);
     if (status != CL_SUCCESS) {
@@ -162,8 +162,7 @@ static std::string binary_of(cl_program program) {
 static void add_kernel(Module &module, const char *name, sycl::kernel kernel) {
     namespace info = sycl::info;
     const uint32_t arguments = kernel.get_info<info::kernel::num_args>();
-    const size_t most =
-        kernel.get_info<info::kernel_device_specific::work_group_size>(module.card->device);
+    const size_t most = kernel.get_info<info::kernel_device_specific::work_group_size>(module.card->device);
     module.kernels[name] =
         std::unique_ptr<xk_kernel>(new xk_kernel{std::move(kernel), module.card.get(), name, arguments, most});
 }
@@ -217,8 +216,7 @@ static void create_opencl(Module &module, const xk_module_desc &desc) {
 static void create_spirv(Module &module, const xk_module_desc &desc) {
     const auto *data = static_cast<const std::byte *>(desc.spirv);
     const std::vector<std::byte> spirv(data, data + desc.spirv_bytes);
-    auto source =
-        ex::create_kernel_bundle_from_source(module.card->context, ex::source_language::spirv, spirv);
+    auto source = ex::create_kernel_bundle_from_source(module.card->context, ex::source_language::spirv, spirv);
     auto built = [&] {
         try {
             const std::vector<std::string> options{correct_rounding};

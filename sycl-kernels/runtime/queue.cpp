@@ -21,8 +21,8 @@ void xk_queue::wait() {
     try {
         queue.wait_and_throw();
     } catch (const sycl::exception &e) {
-        const std::string text = "found at a wait after operation " + std::to_string(submitted) + " (" + last_op +
-                                 "): " + e.what();
+        const std::string text =
+            "found at a wait after operation " + std::to_string(submitted) + " (" + last_op + "): " + e.what();
         poison->set(status_of(e), text);
     }
     poison->check();
@@ -87,9 +87,8 @@ xk_status xk_queue_create(xk_card *card, uint32_t flags, xk_queue **out) {
             }
         };
         namespace property = sycl::property::queue;
-        const auto properties =
-            profiling ? sycl::property_list{property::in_order(), property::enable_profiling()}
-                      : sycl::property_list{property::in_order()};
+        const auto properties = profiling ? sycl::property_list{property::in_order(), property::enable_profiling()}
+                                          : sycl::property_list{property::in_order()};
         auto &c = *card->card;
         sycl::queue queue(c.context, c.device, on_error, properties);
         std::lock_guard lock(c.queues_mutex);
@@ -152,8 +151,8 @@ xk_status xk_event_record(xk_queue *queue, xk_event **out) {
         queue->not_recording("queue");
         auto event = std::make_unique<xk_event>(xk_event{queue->card, queue->poison, {}, queue->profiling});
         queue->submit("event", [&] {
-            event->event = queue->profiling ? ex::submit_profiling_tag(queue->queue)
-                                            : queue->queue.ext_oneapi_submit_barrier();
+            event->event =
+                queue->profiling ? ex::submit_profiling_tag(queue->queue) : queue->queue.ext_oneapi_submit_barrier();
         });
         *out = event.release();
     });

@@ -35,7 +35,8 @@ template <class F> xk_status guard(const char *call, F &&body) noexcept {
 }
 
 // Ends the call: "what: expected ..., got ...".
-template <class E, class G> [[noreturn]] void fail(xk_status status, const char *what, const E &expected, const G &got) {
+template <class E, class G>
+[[noreturn]] void fail(xk_status status, const char *what, const E &expected, const G &got) {
     std::ostringstream text;
     text << what << ": expected " << expected << ", got " << got;
     throw Error(status, text.str());
