@@ -237,7 +237,7 @@ fn check_kernels(spec: &Spec) -> Result<(), PlanError> {
     if spec.attention_layers() > 0 && spec.head_dim != 256 {
         return refuse("attention head size", "256", spec.head_dim);
     }
-    if spec.rope_dims % 32 != 0 {
+    if !spec.rope_dims.is_multiple_of(32) {
         return refuse("rotated dimensions", "a multiple of 32", spec.rope_dims);
     }
     if spec.experts.count > EXPERTS_MAX {

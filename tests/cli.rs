@@ -1,0 +1,303 @@
+//! The program as its users meet it: what it prints, where, and with which exit code.
+
+#[path = "support/gguf_writer.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod gguf_writer;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use gguf_writer::GgufWriter;
+use serde_json::Value;
+
+const MODEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/demo/demo-ud.gguf");
+
+fn bankshot(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bankshot"));
+    command.args(args).stdin(Stdio::null());
+    command
+}
+
+fn output(args: &[&str]) -> Output {
+    bankshot(args).output().expect("the program starts")
+}
+
+fn stdout(args: &[&str]) -> String {
+    let output = output(args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// The last line as JSON.
+fn json(args: &[&str]) -> Value {
+    let text = stdout(args);
+    serde_json::from_str(text.lines().last().expect("a line")).expect("JSON")
+}
+
+/// The error text of a command that fails with exit code 1.
+fn failure(args: &[&str]) -> String {
+    let output = output(args);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{args:?}: {text}");
+    assert!(!text.contains("panicked"), "{text}");
+    text
+}
+
+#[test]
+fn demo_answers() {
+    let text = stdout(&["demo", "-n", "16"]);
+    assert!(text.contains("> What is the capital of France?\nThe capital of France is Paris."), "{text}");
+    assert!(text.contains("\nsilver garden tiger\n") && text.contains("device   ") && text.contains("tok/s"), "{text}");
+    let demo = json(&["demo", "-n", "4", "--json"]);
+    assert_eq!(demo["answers"].as_array().map(Vec::len), Some(4));
+    assert_eq!(demo["answers"][0]["finish_reason"], "length");
+}
+
+#[test]
+fn run_gives_text_ids_and_json() {
+    let chat = ["run", MODEL, "--chat", "-p", "What is the capital of France?", "-n", "40"];
+    let object = json(&[&chat[..], &["--json"]].concat());
+    // The template opens a thought, which the model closes.
+    assert!(object["text"].as_str().unwrap().contains("The capital of France is Paris."), "{object}");
+    assert_eq!(object["finish_reason"], "stop");
+    for key in ["prompt_ids", "ids", "timings"] {
+        assert!(!object[key].is_null(), "{key}");
+    }
+    let story = json(&["run", MODEL, "-p", "Once upon a time", "-n", "3", "--json", "--chunk", "1"]);
+    assert_eq!(story["ids"], serde_json::json!([495, 323, 258]));
+    assert_eq!(stdout(&["run", MODEL, "-p", "Once upon a time", "-n", "3", "--ids"]).trim(), "495 323 258");
+    assert_eq!(stdout(&["run", MODEL, "-p", "Once upon a time", "-n", "3"]), " there was a\n");
+    assert_eq!(json(&["run", MODEL, "-p", "Once", "-n", "0", "--json"])["ids"], serde_json::json!([]));
+    let full = json(&["run", MODEL, "-p", "Once upon a time", "-n", "50", "--ctx", "10", "--json"]);
+    assert_eq!(full["finish_reason"], "context");
+    assert_eq!(full["ids"].as_array().map(Vec::len), Some(7), "six more fit, and the last needs no place");
+}
+
+#[test]
+fn prompts_come_from_files_and_pipes() {
+    let mut child = bankshot(&["run", MODEL, "--prompt-file", "-", "-n", "3", "--ids"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"Once upon a time").unwrap();
+    let mut text = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!(text.trim(), "495 323 258");
+    assert!(child.wait().unwrap().success());
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("latin1.txt");
+    std::fs::write(&file, b"caf\xe9").unwrap();
+    assert!(failure(&["run", MODEL, "--prompt-file", file.to_str().unwrap()]).contains("expected UTF-8 text"));
+    assert!(failure(&["run", MODEL, "--prompt-file", "/no/such/file"]).contains("cannot read /no/such/file"));
+}
+
+#[test]
+fn inspect_and_tokenize_tell_what_is_there() {
+    let text = stdout(&["inspect", MODEL]);
+    for part in [
+        "qwen4exp.block_count = 8",
+        "IQ4_NL",
+        "bytes a token",
+        "routed experts",
+        "6 gated delta net, 2 sparse attention",
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    let object = json(&["inspect", MODEL, "--json", "--tensors"]);
+    assert_eq!(object["tensors"].as_array().map(Vec::len), Some(214));
+    assert_eq!(object["model"]["layers"]["gated_delta_net"], 6);
+    assert_eq!(json(&["tokenize", MODEL, "-p", "Once upon a time", "--json"])["ids"].as_array().map(Vec::len), Some(4));
+    let special = json(&["tokenize", MODEL, "-p", "<|im_end|>", "--json"]);
+    let plain = json(&["tokenize", MODEL, "-p", "<|im_end|>", "--no-special", "--json"]);
+    assert_eq!(special["ids"].as_array().map(Vec::len), Some(1));
+    assert!(plain["ids"].as_array().unwrap().len() > 1);
+}
+
+#[test]
+fn logits_are_stored_for_numpy() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("logits.npy");
+    let object = json(&["logits", MODEL, "--ids", "495,323,258", "--out", file.to_str().unwrap(), "--json"]);
+    let bytes = std::fs::read(&file).unwrap();
+    let header = usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    assert_eq!(&bytes[..8], b"\x93NUMPY\x01\x00");
+    assert_eq!((10 + header) % 64, 0);
+    let text = String::from_utf8_lossy(&bytes[10..10 + header]).into_owned();
+    assert!(text.contains("'descr': '<f4'") && text.contains("'shape': (3, 4096)"), "{text}");
+    let values: Vec<f32> =
+        bytes[10 + header..].chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+    assert_eq!(values.len(), 3 * 4096);
+    let last = &values[2 * 4096..];
+    let best = object["argmax"][2].as_u64().unwrap() as usize;
+    assert!(last.iter().all(|logit| *logit <= last[best]));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no partial file is left");
+    assert!(failure(&["logits", MODEL, "--ids", "4096"]).contains("token id: expected less than 4096, got 4096"));
+    let error = failure(&["logits", MODEL, "--ids", "1", "--out", "/no/such/folder/x.npy"]);
+    assert!(error.contains("cannot write /no/such/folder/x.npy"), "{error}");
+}
+
+#[test]
+fn perplexity_scores_windows() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("text.txt");
+    std::fs::write(&file, "Once upon a time there was a quick rabbit named Rose who lived in a cottage. ".repeat(8))
+        .unwrap();
+    let args = ["perplexity", MODEL, "--text", file.to_str().unwrap(), "--ctx", "32", "--windows", "2", "--json"];
+    let object = json(&args);
+    assert_eq!((object["windows"].as_u64(), object["scored_tokens"].as_u64()), (Some(2), Some(30)));
+    assert!(object["perplexity"].as_f64().unwrap() > 1.0 && object["error"].as_f64().unwrap() > 0.0);
+    // The same from the logits that another command stores.
+    let ids = json(&["tokenize", MODEL, "--prompt-file", file.to_str().unwrap(), "--json"])["ids"].clone();
+    let ids: Vec<usize> = ids.as_array().unwrap().iter().map(|id| id.as_u64().unwrap() as usize).collect();
+    let mut sum = 0.0;
+    for window in ids.chunks_exact(32).take(2) {
+        let out = folder.path().join("w.npy");
+        let list = window.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+        stdout(&["logits", MODEL, "--ids", &list, "--out", out.to_str().unwrap()]);
+        let bytes = std::fs::read(&out).unwrap();
+        let values: Vec<f64> = bytes[bytes.len() - 4 * 32 * 4096..]
+            .chunks_exact(4)
+            .map(|b| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]])))
+            .collect();
+        for at in 16..31 {
+            let row = &values[at * 4096..][..4096];
+            sum += row.iter().map(|logit| logit.exp()).sum::<f64>().ln() - row[window[at + 1]];
+        }
+    }
+    let expected = (sum / 30.0).exp();
+    assert!((object["perplexity"].as_f64().unwrap() / expected - 1.0).abs() < 1e-6, "{object}, expected {expected}");
+    let error = failure(&["perplexity", MODEL, "--text", file.to_str().unwrap(), "--ctx", "4096"]);
+    assert!(error.contains("expected at least one window of 4096 tokens, found"), "{error}");
+}
+
+#[test]
+fn bad_models_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| -> PathBuf {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    };
+    let demo = std::fs::read(MODEL).unwrap();
+    let cases: [(&Path, &[&str]); 6] = [
+        (Path::new("/no/such/model.gguf"), &["/no/such/model.gguf", "No such file"]),
+        (folder.path(), &["directory"]),
+        (&write("text.gguf", b"this is not a model, it is a letter"), &["GGUF", "text.gguf"]),
+        (&write("empty.gguf", b""), &["empty.gguf", "expected"]),
+        (&write("cut.gguf", &demo[..demo.len() / 2]), &["cut.gguf", "expected", "found"]),
+        (
+            &write("other.gguf", &GgufWriter::new("llama").kv_u32("llama.block_count", 1).to_bytes()),
+            &["expected qwen4exp", "found llama"],
+        ),
+    ];
+    for (path, parts) in cases {
+        for command in [
+            &["run", "-p", "x"][..],
+            &["tokenize", "-p", "x"],
+            &["inspect"],
+            &["logits", "--ids", "1"],
+            &["perplexity", "--text", MODEL],
+        ] {
+            let mut args = vec![command[0], path.to_str().unwrap()];
+            args.extend(&command[1..]);
+            let error = failure(&args);
+            for part in parts {
+                assert!(error.contains(part), "{args:?}: `{part}` is not in {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn bad_arguments_are_named() {
+    let error = failure(&["run", MODEL, "-p", "x", "--device", "abacus"]);
+    assert!(
+        error.contains("--device: expected a number of this list, `cpu` or `gpu`, got `abacus`")
+            && error.contains("0: "),
+        "{error}"
+    );
+    assert!(
+        failure(&["run", MODEL, "-p", "x", "--ctx", "9000"])
+            .contains("context: expected 1 to 8192 tokens (the model's own limit), got 9000")
+    );
+    assert!(failure(&["run", MODEL, "-p", "x", "--chunk", "0"]).contains("chunk: expected 1 to 4096 tokens, got 0"));
+    assert!(failure(&["run", MODEL, "-p", ""]).contains("the prompt is empty"));
+    let huge = "word ".repeat(9000);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("huge.txt");
+    std::fs::write(&file, huge).unwrap();
+    assert!(
+        failure(&["run", MODEL, "--prompt-file", file.to_str().unwrap()])
+            .contains("expected at most 8192, the context's length")
+    );
+    for args in [
+        &["run", MODEL][..],
+        &["run", MODEL, "-p", "x", "--system", "y"],
+        &["frobnicate"],
+        &["logits", MODEL, "--ids", "one"],
+    ] {
+        let output = output(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_no_error_and_a_full_disk_is() {
+    let mut child = bankshot(&["run", MODEL, "-p", "Once upon a time", "-n", "200"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut errors = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    assert!(child.wait().unwrap().success(), "{errors}");
+    assert!(!errors.contains("error"), "{errors}");
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = bankshot(&["run", MODEL, "-p", "Once upon a time", "-n", "3"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("No space left"), "{output:?}");
+}
+
+#[test]
+fn an_interrupt_ends_the_answer() {
+    let mut child = bankshot(&["run", MODEL, "-p", "Once upon a time", "-n", "4000"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut reader = BufReader::new(child.stdout.take().unwrap());
+    let mut first = [0; 6];
+    reader.read_exact(&mut first).unwrap();
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), nix::sys::signal::Signal::SIGINT).unwrap();
+    let mut rest = String::new();
+    while reader.read_line(&mut rest).unwrap() > 0 {}
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let mut errors = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    assert!(errors.contains("ended by interrupted"), "{errors}");
+}
+
+#[test]
+fn two_first_starts_at_once_share_a_cache() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = || {
+        let mut command = bankshot(&["run", MODEL, "-p", "Once upon a time", "-n", "3", "--ids"]);
+        command.env("BANKSHOT_CACHE_DIR", folder.path()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.spawn().unwrap()
+    };
+    let children = [start(), start()];
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success());
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "495 323 258");
+    }
+    // A cache that cannot be used costs time and nothing else.
+    let unusable = folder.path().join("file");
+    std::fs::write(&unusable, "").unwrap();
+    let output = bankshot(&["tokenize", MODEL, "-p", "x"]).env("BANKSHOT_CACHE_DIR", &unusable).output().unwrap();
+    assert!(output.status.success());
+}
