@@ -85,7 +85,7 @@ typedef struct xk_hyper_norm_args {
     xk_kernel *kernel;
     float *r;             /* [T, hc, d], updated when y is given */
     const float *y;       /* [T, d] pending output, or null */
-    const float *weights; /* [T, hc] */
+    const float *weights; /* [T, hc]; null for weights of 1 */
     const float *norm;    /* [hc, d] */
     xk_rows out;          /* [T, hc*d] */
 } xk_hyper_norm_args;
@@ -138,12 +138,16 @@ typedef struct xk_gdn_conv_args {
     uint32_t value_heads; /* Nv */
     uint32_t taps;
     float eps;
+    uint32_t gate_group; /* gates of value head h lie at h / gate_group * gate_stride + h mod gate_group of a row */
+    uint32_t gate_stride;
+    uint32_t gate_row; /* length of a row of beta and alpha */
+    uint32_t reserved;
     xk_kernel *kernel;
     const float *u;      /* [T, C], C = (2 Nk + Nv) * 128 */
     const float *window; /* [taps-1, C] */
     const float *conv;   /* [C, taps] */
-    const float *beta;   /* [T, Nv] */
-    const float *alpha;  /* [T, Nv] */
+    const float *beta;   /* [T, gate_row] */
+    const float *alpha;  /* [T, gate_row], may start within beta's rows */
     const float *ssm_a;  /* [Nv] */
     const float *dt;     /* [Nv] */
     float *y;            /* [T, C] */
@@ -159,6 +163,8 @@ typedef struct xk_gdn_step_args {
     uint32_t value_heads;
     uint32_t taps;
     float scale;
+    uint32_t grouped; /* 1: value head h reads key head h / (Nv / Nk); 0: h mod Nk */
+    uint32_t reserved;
     xk_kernel *kernel;
     const float *y;     /* [T, C] */
     const float *gates; /* [T, Nv, 2] */
@@ -175,6 +181,8 @@ typedef struct xk_gdn_norm_args {
     uint32_t rows; /* T * Nv */
     float inv_head;
     float eps;
+    uint32_t silu; /* gate by silu(z) instead of sigmoid(z) */
+    uint32_t reserved;
     xk_kernel *kernel;
     const float *o;    /* [T, Nv, 128] */
     const float *z;    /* [T, Nv, 128] */

@@ -431,6 +431,10 @@ pub struct xk_gdn_conv_args {
     pub value_heads: u32,
     pub taps: u32,
     pub eps: f32,
+    pub gate_group: u32,
+    pub gate_stride: u32,
+    pub gate_row: u32,
+    pub reserved: u32,
     pub kernel: *mut xk_kernel,
     pub u: *const f32,
     pub window: *const f32,
@@ -444,7 +448,7 @@ pub struct xk_gdn_conv_args {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of xk_gdn_conv_args"][::core::mem::size_of::<xk_gdn_conv_args>() - 104usize];
+    ["Size of xk_gdn_conv_args"][::core::mem::size_of::<xk_gdn_conv_args>() - 120usize];
     ["Alignment of xk_gdn_conv_args"][::core::mem::align_of::<xk_gdn_conv_args>() - 8usize];
     ["Offset of field: xk_gdn_conv_args::struct_size"][::core::mem::offset_of!(xk_gdn_conv_args, struct_size) - 0usize];
     ["Offset of field: xk_gdn_conv_args::tokens"][::core::mem::offset_of!(xk_gdn_conv_args, tokens) - 4usize];
@@ -453,16 +457,21 @@ const _: () = {
         [::core::mem::offset_of!(xk_gdn_conv_args, value_heads) - 12usize];
     ["Offset of field: xk_gdn_conv_args::taps"][::core::mem::offset_of!(xk_gdn_conv_args, taps) - 16usize];
     ["Offset of field: xk_gdn_conv_args::eps"][::core::mem::offset_of!(xk_gdn_conv_args, eps) - 20usize];
-    ["Offset of field: xk_gdn_conv_args::kernel"][::core::mem::offset_of!(xk_gdn_conv_args, kernel) - 24usize];
-    ["Offset of field: xk_gdn_conv_args::u"][::core::mem::offset_of!(xk_gdn_conv_args, u) - 32usize];
-    ["Offset of field: xk_gdn_conv_args::window"][::core::mem::offset_of!(xk_gdn_conv_args, window) - 40usize];
-    ["Offset of field: xk_gdn_conv_args::conv"][::core::mem::offset_of!(xk_gdn_conv_args, conv) - 48usize];
-    ["Offset of field: xk_gdn_conv_args::beta"][::core::mem::offset_of!(xk_gdn_conv_args, beta) - 56usize];
-    ["Offset of field: xk_gdn_conv_args::alpha"][::core::mem::offset_of!(xk_gdn_conv_args, alpha) - 64usize];
-    ["Offset of field: xk_gdn_conv_args::ssm_a"][::core::mem::offset_of!(xk_gdn_conv_args, ssm_a) - 72usize];
-    ["Offset of field: xk_gdn_conv_args::dt"][::core::mem::offset_of!(xk_gdn_conv_args, dt) - 80usize];
-    ["Offset of field: xk_gdn_conv_args::y"][::core::mem::offset_of!(xk_gdn_conv_args, y) - 88usize];
-    ["Offset of field: xk_gdn_conv_args::gates"][::core::mem::offset_of!(xk_gdn_conv_args, gates) - 96usize];
+    ["Offset of field: xk_gdn_conv_args::gate_group"][::core::mem::offset_of!(xk_gdn_conv_args, gate_group) - 24usize];
+    ["Offset of field: xk_gdn_conv_args::gate_stride"]
+        [::core::mem::offset_of!(xk_gdn_conv_args, gate_stride) - 28usize];
+    ["Offset of field: xk_gdn_conv_args::gate_row"][::core::mem::offset_of!(xk_gdn_conv_args, gate_row) - 32usize];
+    ["Offset of field: xk_gdn_conv_args::reserved"][::core::mem::offset_of!(xk_gdn_conv_args, reserved) - 36usize];
+    ["Offset of field: xk_gdn_conv_args::kernel"][::core::mem::offset_of!(xk_gdn_conv_args, kernel) - 40usize];
+    ["Offset of field: xk_gdn_conv_args::u"][::core::mem::offset_of!(xk_gdn_conv_args, u) - 48usize];
+    ["Offset of field: xk_gdn_conv_args::window"][::core::mem::offset_of!(xk_gdn_conv_args, window) - 56usize];
+    ["Offset of field: xk_gdn_conv_args::conv"][::core::mem::offset_of!(xk_gdn_conv_args, conv) - 64usize];
+    ["Offset of field: xk_gdn_conv_args::beta"][::core::mem::offset_of!(xk_gdn_conv_args, beta) - 72usize];
+    ["Offset of field: xk_gdn_conv_args::alpha"][::core::mem::offset_of!(xk_gdn_conv_args, alpha) - 80usize];
+    ["Offset of field: xk_gdn_conv_args::ssm_a"][::core::mem::offset_of!(xk_gdn_conv_args, ssm_a) - 88usize];
+    ["Offset of field: xk_gdn_conv_args::dt"][::core::mem::offset_of!(xk_gdn_conv_args, dt) - 96usize];
+    ["Offset of field: xk_gdn_conv_args::y"][::core::mem::offset_of!(xk_gdn_conv_args, y) - 104usize];
+    ["Offset of field: xk_gdn_conv_args::gates"][::core::mem::offset_of!(xk_gdn_conv_args, gates) - 112usize];
 };
 impl Default for xk_gdn_conv_args {
     fn default() -> Self {
@@ -482,6 +491,8 @@ pub struct xk_gdn_step_args {
     pub value_heads: u32,
     pub taps: u32,
     pub scale: f32,
+    pub grouped: u32,
+    pub reserved: u32,
     pub kernel: *mut xk_kernel,
     pub y: *const f32,
     pub gates: *const f32,
@@ -492,7 +503,7 @@ pub struct xk_gdn_step_args {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of xk_gdn_step_args"][::core::mem::size_of::<xk_gdn_step_args>() - 80usize];
+    ["Size of xk_gdn_step_args"][::core::mem::size_of::<xk_gdn_step_args>() - 88usize];
     ["Alignment of xk_gdn_step_args"][::core::mem::align_of::<xk_gdn_step_args>() - 8usize];
     ["Offset of field: xk_gdn_step_args::struct_size"][::core::mem::offset_of!(xk_gdn_step_args, struct_size) - 0usize];
     ["Offset of field: xk_gdn_step_args::tokens"][::core::mem::offset_of!(xk_gdn_step_args, tokens) - 4usize];
@@ -501,13 +512,15 @@ const _: () = {
         [::core::mem::offset_of!(xk_gdn_step_args, value_heads) - 12usize];
     ["Offset of field: xk_gdn_step_args::taps"][::core::mem::offset_of!(xk_gdn_step_args, taps) - 16usize];
     ["Offset of field: xk_gdn_step_args::scale"][::core::mem::offset_of!(xk_gdn_step_args, scale) - 20usize];
-    ["Offset of field: xk_gdn_step_args::kernel"][::core::mem::offset_of!(xk_gdn_step_args, kernel) - 24usize];
-    ["Offset of field: xk_gdn_step_args::y"][::core::mem::offset_of!(xk_gdn_step_args, y) - 32usize];
-    ["Offset of field: xk_gdn_step_args::gates"][::core::mem::offset_of!(xk_gdn_step_args, gates) - 40usize];
-    ["Offset of field: xk_gdn_step_args::u"][::core::mem::offset_of!(xk_gdn_step_args, u) - 48usize];
-    ["Offset of field: xk_gdn_step_args::window"][::core::mem::offset_of!(xk_gdn_step_args, window) - 56usize];
-    ["Offset of field: xk_gdn_step_args::state"][::core::mem::offset_of!(xk_gdn_step_args, state) - 64usize];
-    ["Offset of field: xk_gdn_step_args::o"][::core::mem::offset_of!(xk_gdn_step_args, o) - 72usize];
+    ["Offset of field: xk_gdn_step_args::grouped"][::core::mem::offset_of!(xk_gdn_step_args, grouped) - 24usize];
+    ["Offset of field: xk_gdn_step_args::reserved"][::core::mem::offset_of!(xk_gdn_step_args, reserved) - 28usize];
+    ["Offset of field: xk_gdn_step_args::kernel"][::core::mem::offset_of!(xk_gdn_step_args, kernel) - 32usize];
+    ["Offset of field: xk_gdn_step_args::y"][::core::mem::offset_of!(xk_gdn_step_args, y) - 40usize];
+    ["Offset of field: xk_gdn_step_args::gates"][::core::mem::offset_of!(xk_gdn_step_args, gates) - 48usize];
+    ["Offset of field: xk_gdn_step_args::u"][::core::mem::offset_of!(xk_gdn_step_args, u) - 56usize];
+    ["Offset of field: xk_gdn_step_args::window"][::core::mem::offset_of!(xk_gdn_step_args, window) - 64usize];
+    ["Offset of field: xk_gdn_step_args::state"][::core::mem::offset_of!(xk_gdn_step_args, state) - 72usize];
+    ["Offset of field: xk_gdn_step_args::o"][::core::mem::offset_of!(xk_gdn_step_args, o) - 80usize];
 };
 impl Default for xk_gdn_step_args {
     fn default() -> Self {
@@ -525,6 +538,8 @@ pub struct xk_gdn_norm_args {
     pub rows: u32,
     pub inv_head: f32,
     pub eps: f32,
+    pub silu: u32,
+    pub reserved: u32,
     pub kernel: *mut xk_kernel,
     pub o: *const f32,
     pub z: *const f32,
@@ -533,17 +548,19 @@ pub struct xk_gdn_norm_args {
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of xk_gdn_norm_args"][::core::mem::size_of::<xk_gdn_norm_args>() - 80usize];
+    ["Size of xk_gdn_norm_args"][::core::mem::size_of::<xk_gdn_norm_args>() - 88usize];
     ["Alignment of xk_gdn_norm_args"][::core::mem::align_of::<xk_gdn_norm_args>() - 8usize];
     ["Offset of field: xk_gdn_norm_args::struct_size"][::core::mem::offset_of!(xk_gdn_norm_args, struct_size) - 0usize];
     ["Offset of field: xk_gdn_norm_args::rows"][::core::mem::offset_of!(xk_gdn_norm_args, rows) - 4usize];
     ["Offset of field: xk_gdn_norm_args::inv_head"][::core::mem::offset_of!(xk_gdn_norm_args, inv_head) - 8usize];
     ["Offset of field: xk_gdn_norm_args::eps"][::core::mem::offset_of!(xk_gdn_norm_args, eps) - 12usize];
-    ["Offset of field: xk_gdn_norm_args::kernel"][::core::mem::offset_of!(xk_gdn_norm_args, kernel) - 16usize];
-    ["Offset of field: xk_gdn_norm_args::o"][::core::mem::offset_of!(xk_gdn_norm_args, o) - 24usize];
-    ["Offset of field: xk_gdn_norm_args::z"][::core::mem::offset_of!(xk_gdn_norm_args, z) - 32usize];
-    ["Offset of field: xk_gdn_norm_args::norm"][::core::mem::offset_of!(xk_gdn_norm_args, norm) - 40usize];
-    ["Offset of field: xk_gdn_norm_args::out"][::core::mem::offset_of!(xk_gdn_norm_args, out) - 48usize];
+    ["Offset of field: xk_gdn_norm_args::silu"][::core::mem::offset_of!(xk_gdn_norm_args, silu) - 16usize];
+    ["Offset of field: xk_gdn_norm_args::reserved"][::core::mem::offset_of!(xk_gdn_norm_args, reserved) - 20usize];
+    ["Offset of field: xk_gdn_norm_args::kernel"][::core::mem::offset_of!(xk_gdn_norm_args, kernel) - 24usize];
+    ["Offset of field: xk_gdn_norm_args::o"][::core::mem::offset_of!(xk_gdn_norm_args, o) - 32usize];
+    ["Offset of field: xk_gdn_norm_args::z"][::core::mem::offset_of!(xk_gdn_norm_args, z) - 40usize];
+    ["Offset of field: xk_gdn_norm_args::norm"][::core::mem::offset_of!(xk_gdn_norm_args, norm) - 48usize];
+    ["Offset of field: xk_gdn_norm_args::out"][::core::mem::offset_of!(xk_gdn_norm_args, out) - 56usize];
 };
 impl Default for xk_gdn_norm_args {
     fn default() -> Self {

@@ -166,6 +166,8 @@ impl Launcher<'_> {
                         value_heads: spec.gdn.value_heads as u32,
                         taps: spec.gdn.conv_taps as u32,
                         eps,
+                        gate_group: spec.gdn.value_heads as u32,
+                        gate_row: spec.gdn.value_heads as u32,
                         kernel: self.kernels.get("gdn", "gdn_conv")?,
                         u: self.at(*u, window),
                         window: self.state(*conv_window),

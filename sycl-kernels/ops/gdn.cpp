@@ -1,6 +1,7 @@
 // op family : gdn, the gated delta net (N5 of docs/numerics.md), the plain recurrence in every case
-// shapes    : u f32 [T][C], C = (2 Nk + Nv) S, rows q, k, v; z f32 [T][Nv*S]; b, a f32 [T][Nv]; window f32 [taps-1][C];
-// state f32 [Nv][S(v)][S(k)]; S = 128 launch    : 128 items, 8 teams of 16 lanes
+// shapes    : u f32 [T][C], C = (2 Nk + Nv) S, rows q, k, v; z f32 [T][Nv*S]; gates of value head h at h / group *
+// stride + h mod group of b's and a's rows; window f32 [taps-1][C]; state f32 [Nv][S(v)][S(k)]; S = 128 launch    : 128
+// items, 8 teams of 16 lanes
 #include "../common/math.hpp"
 
 constexpr int kS = 128, kRows = 4; // rows of the state a team holds in registers
@@ -8,8 +9,8 @@ constexpr int kS = 128, kRows = 4; // rows of the state a team holds in register
 // Convolution, silu, and l2_norm of q and k heads; then beta and decay. A team a (token, head of u), and one team a
 // token for the gates.
 XK_KERNEL void gdn_conv(const float *u, const float *window, const float *conv, const float *b, const float *a,
-                        const float *ssm_a, const float *dt, float *y, float *gates, int nk, int nv, int taps,
-                        float eps, int tokens) {
+                        const float *ssm_a, const float *dt, float *y, float *gates, int nk, int nv, int gate_group,
+                        int gate_stride, int gate_row, int taps, float eps, int tokens) {
     auto it = xk_item();
     auto sg = it.get_sub_group();
     const int lane = xk_lane(it);
@@ -35,8 +36,9 @@ XK_KERNEL void gdn_conv(const float *u, const float *window, const float *conv, 
     float s = xk_rsqrt(xk_tree16(sg, p) + eps);
     if (unit_head == heads) {
         for (int h = lane; h < nv; h += 16) {
-            gates[((size_t)t * nv + h) * 2] = xk_sigmoid(b[(size_t)t * nv + h]);
-            gates[((size_t)t * nv + h) * 2 + 1] = xk_exp(ssm_a[h] * xk_softplus(a[(size_t)t * nv + h] + dt[h]));
+            const size_t from = (size_t)t * gate_row + h / gate_group * gate_stride + h % gate_group;
+            gates[((size_t)t * nv + h) * 2] = xk_sigmoid(b[from]);
+            gates[((size_t)t * nv + h) * 2 + 1] = xk_exp(ssm_a[h] * xk_softplus(a[from] + dt[h]));
         }
         return;
     }
@@ -49,14 +51,14 @@ XK_KERNEL void gdn_conv(const float *u, const float *window, const float *conv, 
 // The recurrence over the chunk, state rows in registers. A team kRows rows of one value head. Also moves the
 // convolution window on.
 XK_KERNEL void gdn_step(const float *y, const float *gates, const float *u, float *window, float *state, float *o,
-                        int nk, int nv, int taps, float scale, int tokens) {
+                        int nk, int nv, int grouped, int taps, float scale, int tokens) {
     auto it = xk_item();
     auto sg = it.get_sub_group();
     const int lane = xk_lane(it);
     const int channels = (2 * nk + nv) * kS;
     const int unit = (int)it.get_group(0) * 8 + xk_team(it); // nv * kS / kRows units, a multiple of 8
     const int h = unit / (kS / kRows), row0 = (unit % (kS / kRows)) * kRows;
-    const int key_head = h % nk;
+    const int key_head = grouped ? h / (nv / nk) : h % nk;
     float *m = state + ((size_t)h * kS + row0) * kS;
     float mm[kRows][kS / 16];
 #pragma unroll
@@ -111,9 +113,9 @@ XK_KERNEL void gdn_step(const float *y, const float *gates, const float *u, floa
         }
 }
 
-// out = rms_norm(o, norm) * sigmoid(z), quantised. A team a (token, value head).
+// out = rms_norm(o, norm) * sigmoid(z), or silu(z), quantised. A team a (token, value head).
 XK_KERNEL void gdn_norm(const float *o, const float *z, const float *norm, float *x, int8_t *q, float *d, int *s,
-                        float inv_s, float eps, int rows) {
+                        float inv_s, float eps, int silu, int rows) {
     auto it = xk_item();
     auto sg = it.get_sub_group();
     const int lane = xk_lane(it);
@@ -132,8 +134,9 @@ XK_KERNEL void gdn_norm(const float *o, const float *z, const float *norm, float
 #pragma unroll
     for (int b = 0; b < kS / 32; b++) {
         const int i0 = b * 32 + lane, i1 = i0 + 16;
-        float v0 = ((v[2 * b] * r) * norm[i0]) * xk_sigmoid(z[at + i0]),
-              v1 = ((v[2 * b + 1] * r) * norm[i1]) * xk_sigmoid(z[at + i1]);
+        const float z0 = z[at + i0], z1 = z[at + i1];
+        float v0 = ((v[2 * b] * r) * norm[i0]) * (silu ? xk_silu(z0) : xk_sigmoid(z0)),
+              v1 = ((v[2 * b + 1] * r) * norm[i1]) * (silu ? xk_silu(z1) : xk_sigmoid(z1));
         xk_store_block(sg, lane, {x, q, d, s}, at + b * 32, v0, v1);
     }
 }

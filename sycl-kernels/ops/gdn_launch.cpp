@@ -27,9 +27,12 @@ xk_status xk_op_gdn_conv(xk_queue *queue, const xk_gdn_conv_args *args) {
         require(a.y, "y");
         require(a.gates, "gates");
         check_heads(a.tokens, a.key_heads, a.value_heads, a.taps);
+        if (a.gate_group == 0)
+            fail(XK_ERR_VALUE, "gate_group", "1 or more", a.gate_group);
         const size_t units = size_t(a.tokens) * (2 * a.key_heads + a.value_heads + 1);
         launch(*queue, *a.kernel, (units + 7) / 8, 128, a.u, a.window, a.conv, a.beta, a.alpha, a.ssm_a, a.dt, a.y,
-               a.gates, int(a.key_heads), int(a.value_heads), int(a.taps), a.eps, int(a.tokens));
+               a.gates, int(a.key_heads), int(a.value_heads), int(a.gate_group), int(a.gate_stride), int(a.gate_row),
+               int(a.taps), a.eps, int(a.tokens));
     });
 }
 
@@ -47,7 +50,7 @@ xk_status xk_op_gdn_step(xk_queue *queue, const xk_gdn_step_args *args) {
         check_heads(a.tokens, a.key_heads, a.value_heads, a.taps);
         // 32 teams of 4 state rows a head, 8 teams a group.
         launch(*queue, *a.kernel, size_t(a.value_heads) * 4, 128, a.y, a.gates, a.u, a.window, a.state, a.o,
-               int(a.key_heads), int(a.value_heads), int(a.taps), a.scale, int(a.tokens));
+               int(a.key_heads), int(a.value_heads), int(a.grouped), int(a.taps), a.scale, int(a.tokens));
     });
 }
 
@@ -63,6 +66,6 @@ xk_status xk_op_gdn_norm(xk_queue *queue, const xk_gdn_norm_args *args) {
         if (a.rows == 0)
             fail(XK_ERR_VALUE, "rows", "1 or more", a.rows);
         launch(*queue, *a.kernel, (size_t(a.rows) + 7) / 8, 128, a.o, a.z, a.norm, a.out.x, a.out.q, a.out.d, a.out.s,
-               a.inv_head, a.eps, int(a.rows));
+               a.inv_head, a.eps, int(a.silu), int(a.rows));
     });
 }

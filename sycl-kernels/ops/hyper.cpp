@@ -28,7 +28,7 @@ XK_KERNEL void hyper_norm(float *r, const float *y, const float *weights, const 
     float *rr = r + (size_t)row * d;
     float p = 0.0f;
     if (y) {
-        const float w = weights[row];
+        const float w = weights ? weights[row] : 1.0f;
         const float *yy = y + (size_t)t * d;
         for (int i = lane; i < d; i += 16) {
             float v = sycl::fma(w, yy[i], rr[i]);

@@ -36,8 +36,6 @@ xk_status xk_op_hyper_norm(xk_queue *queue, const xk_hyper_norm_args *args) {
         require(a.r, "r");
         require(a.norm, "norm");
         require(a.out.x, "out");
-        if (a.y)
-            require(a.weights, "weights");
         check_streams(a.tokens, a.streams, a.hidden);
         const size_t rows = size_t(a.tokens) * a.streams;
         launch(*queue, *a.kernel, (rows + 7) / 8, 128, a.r, a.y, a.weights, a.norm, a.out.x, a.out.q, a.out.d, a.out.s,
