@@ -20,6 +20,8 @@ pub enum Command {
     Demo(DemoArgs),
     /// Continue a prompt, choosing the most likely token each time
     Run(RunArgs),
+    /// Talk to a model
+    Chat(ChatArgs),
     /// Print what is in a model file: keys, tensors, parameters, bytes a token, state a sequence
     Inspect(InspectArgs),
     /// Print the token ids of a text
@@ -120,6 +122,26 @@ pub struct RunArgs {
     /// Print one JSON object as the last line
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct ChatArgs {
+    /// GGUF file
+    pub model: PathBuf,
+    /// System message
+    #[arg(long, value_name = "S")]
+    pub system: Option<String>,
+    /// Ask the chat template to leave out the model's thoughts
+    #[arg(long)]
+    pub no_think: bool,
+    /// Most tokens of an answer
+    #[arg(short, value_name = "N", default_value_t = 1024)]
+    pub n: usize,
+    /// Tokens of context; without it the model's own, at most 8192
+    #[arg(long, value_name = "N")]
+    pub ctx: Option<usize>,
+    #[command(flatten)]
+    pub engine: EngineArgs,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -10,8 +10,9 @@ extern "C" fn note(_: i32) {
     ASKED.store(true, Ordering::Relaxed);
 }
 
-/// Starts listening. The handler is taken away by the first signal, so that the second one has its default effect.
+/// Starts listening anew. The handler is taken away by the first signal, so that the second one has its default effect.
 pub fn listen() {
+    ASKED.store(false, Ordering::Relaxed);
     let action =
         SigAction::new(SigHandler::Handler(note), SaFlags::SA_RESETHAND | SaFlags::SA_RESTART, SigSet::empty());
     // SAFETY: the handler only stores to an atomic, which is allowed in a signal handler.

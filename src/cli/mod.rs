@@ -1,6 +1,7 @@
 //! The command line: arguments in, text or JSON out, an exit code.
 
 mod args;
+mod chat;
 mod demo;
 mod engine;
 mod generate;
@@ -41,6 +42,7 @@ pub fn main() -> ExitCode {
     let done = match &args.command {
         Command::Demo(args) => demo::demo(args, &mut output),
         Command::Run(args) => run::run(args, &mut output),
+        Command::Chat(args) => chat::chat(args, &mut output),
         Command::Inspect(args) => inspect::inspect(args, &mut output),
         Command::Tokenize(args) => tokenize::tokenize(args, &mut output),
         Command::Logits(args) => logits::logits(args, &mut output),

@@ -140,6 +140,11 @@ impl Engine {
         &self.card
     }
 
+    /// The sequence so far.
+    pub fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+
     /// Tokens in the sequence.
     pub fn position(&self) -> usize {
         self.ids.len()
