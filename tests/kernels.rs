@@ -132,7 +132,7 @@ fn matrices_of_every_format_equal_the_reference() {
         let shapes = if Layout::of(format).columns == 256 { &wide[..] } else { &narrow[..] };
         for (n, k) in shapes.iter().copied() {
             let data = random_rows(&mut random, format, n, k);
-            let matrix = Matrix { format, rows: n, cols: k, data: &data };
+            let matrix = Matrix { format, rows: n, cols: k, data: (&data).into() };
             let weights = bench.put(&pack(format, n, k, &data));
             for tokens in [1, 2, 8, 9, 19] {
                 let x = activations(&mut random, tokens, k);
@@ -205,7 +205,10 @@ fn routing_and_expert_matrices_equal_the_reference() {
             let expected: Vec<f32> = (0..tokens * used)
                 .flat_map(|slot| {
                     let data = &data[expected_chosen[slot] as usize];
-                    matvec(&Matrix { format, rows: n, cols: k, data }, &x[if x_per_slot { slot } else { slot / used }])
+                    matvec(
+                        &Matrix { format, rows: n, cols: k, data: data.into() },
+                        &x[if x_per_slot { slot } else { slot / used }],
+                    )
                 })
                 .collect();
             let (mut args, _kernel, _table) = matmul_args(&bench, format, n, k, tokens);

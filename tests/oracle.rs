@@ -115,7 +115,7 @@ fn matvec_agrees_with_decoded_rows() {
             let rows = 5;
             let data = random_rows(&mut random, format, rows, cols);
             let x: Vec<f32> = (0..cols).map(|i| random.uniform() * if i % 64 < 32 { 1.0 } else { 30.0 }).collect();
-            let y = matvec(&Matrix { format, rows, cols, data: &data }, &x);
+            let y = matvec(&Matrix { format, rows, cols, data: (&data).into() }, &x);
             assert_eq!(y.len(), rows);
             let scales: Vec<f64> = x
                 .chunks(BLOCK)
@@ -152,7 +152,7 @@ fn matvec_of_what_survives_quantisation_is_exact() {
         for probe in 0..cols {
             let mut x = vec![0f32; cols];
             x[probe] = 127.0;
-            let y = matvec(&Matrix { format, rows, cols, data: &data }, &x);
+            let y = matvec(&Matrix { format, rows, cols, data: (&data).into() }, &x);
             for (row, y) in data.chunks(data.len() / rows).zip(&y) {
                 let mut w = vec![0.0; cols];
                 decode_row(format, row, &mut w).unwrap();

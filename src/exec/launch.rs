@@ -99,7 +99,7 @@ impl Launcher<'_> {
         let spec = &self.plan.spec;
         let buffers = &self.plan.buffers;
         let tokens = window.count as u32;
-        let (streams, hidden) = (spec.hyper_connections.streams as u32, spec.hidden as u32);
+        let (streams, hidden) = (spec.streams() as u32, spec.hidden as u32);
         let inv_hidden = c(1.0 / spec.hidden as f64);
         let eps = spec.rms_eps;
         // SAFETY: every address comes from a region that the plan booked with the operation's shapes, in arenas that the engine holds.
@@ -220,8 +220,8 @@ impl Launcher<'_> {
                         self.queue,
                         sys::xk_moe_route_args {
                             tokens,
-                            experts: spec.experts.count as u32,
-                            used: spec.experts.used as u32,
+                            experts: self.expert_counts().0 as u32,
+                            used: self.expert_counts().1 as u32,
                             rows_per_group,
                             slots_at,
                             route: self.kernels.get("moe", "moe_route")?,
@@ -238,7 +238,7 @@ impl Launcher<'_> {
                     self.queue,
                     sys::xk_moe_combine_args {
                         tokens,
-                        used: spec.experts.used as u32,
+                        used: self.expert_counts().1 as u32,
                         hidden,
                         kernel: self.kernels.get("moe", "moe_combine")?,
                         down: self.at(*down, window),
@@ -285,11 +285,16 @@ impl Launcher<'_> {
         Ok(result?)
     }
 
+    /// Experts of a layer, and how many of them a token uses.
+    fn expert_counts(&self) -> (usize, usize) {
+        self.plan.spec.experts.as_ref().map_or((0, 0), |experts| (experts.count, experts.used))
+    }
+
     /// Rows a group, place of the slots and most entries of the expert plan over a window.
     fn expert_plan(&self, window: Window) -> (u32, u32, u32) {
-        let experts = &self.plan.spec.experts;
+        let (experts, used) = self.expert_counts();
         let rows = if window.count == 1 { 1 } else { ROWS_PER_GROUP };
-        let entries = plan_entries_max(window.count, experts.used, experts.count, rows);
+        let entries = plan_entries_max(window.count, used, experts, rows);
         (rows as u32, plan_slots_at(entries) as u32, entries as u32)
     }
 
@@ -339,7 +344,7 @@ impl Launcher<'_> {
         args.plan = self.region(plan);
         args.max_entries = max_entries;
         args.slots_at = slots_at;
-        args.x_div = if x_per_slot { 1 } else { self.plan.spec.experts.used as u32 };
+        args.x_div = if x_per_slot { 1 } else { self.expert_counts().1 as u32 };
         // SAFETY: as in `launch`.
         Ok(unsafe { ops::matmul(self.queue, args) }?)
     }
@@ -400,13 +405,13 @@ impl Launcher<'_> {
             out: self.rows(op.out, window),
             ..Default::default()
         };
-        if let Some(sparse) = &op.sparse {
-            args.index_heads = spec.indexer.heads as u32;
-            args.index_dim = spec.indexer.head_dim as u32;
+        if let (Some(sparse), Some(indexer)) = (&op.sparse, &spec.indexer) {
+            args.index_heads = indexer.heads as u32;
+            args.index_dim = indexer.head_dim as u32;
             args.ratio = sparse.ratio as u32;
             args.budget = sparse.budget as u32;
             args.max_blocks = sparse.max_blocks as u32;
-            args.inv_index_dim = c(1.0 / spec.indexer.head_dim as f64);
+            args.inv_index_dim = c(1.0 / indexer.head_dim as f64);
             args.inv_ratio = c(1.0 / sparse.ratio as f64);
             // A prompt has enough groups by its tokens; a single token spreads its blocks.
             args.score_groups = if window.count == 1 { 64.min(sparse.max_blocks.div_ceil(8) as u32) } else { 4 };

@@ -39,7 +39,7 @@ pub fn upload(
         // One matrix at a time: a tensor of all experts would need a second copy of itself.
         let mut packed = vec![0; *expert_bytes as usize];
         for expert in 0..tensor.experts.unwrap_or(1) {
-            pack_matrix(tensor.format, tensor.rows, tensor.cols, tensor.expert(file, expert), &mut packed);
+            pack_matrix(tensor.format, tensor.rows, tensor.cols, &tensor.matrix(file, expert), &mut packed);
             let offset = region.offset + expert as u64 * expert_bytes;
             sent(Region { offset, bytes: *expert_bytes, ..*region }, &packed)?;
         }

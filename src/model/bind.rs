@@ -1,6 +1,8 @@
 //! Looking tensors up by name, with their shapes and formats checked.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
+use std::ops::Range;
 
 use super::Problem;
 use crate::gguf::{GgufFile, TensorInfo};
@@ -15,9 +17,21 @@ pub struct TensorRef {
     /// A multiple of 32, and of the format's block.
     pub cols: usize,
     pub experts: Option<usize>,
+    /// Which of the stored rows these are; `None`: all of them as they stand.
+    pub rows_from: Option<RowMap>,
+}
+
+/// Rows of a stored matrix that make up another one. With experts, the same of each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowMap {
+    /// Rows of the stored matrix.
+    pub stored: usize,
+    /// Ranges of them, one after another.
+    pub ranges: Vec<Range<usize>>,
 }
 
 impl TensorRef {
+    /// The name of the stored tensor, of which this may be a part.
     pub fn name(&self) -> &str {
         &self.info.name
     }
@@ -27,28 +41,51 @@ impl TensorRef {
         self.cols / self.format.block_elements() * self.format.block_bytes()
     }
 
-    /// Bytes of one matrix: of one expert, or of the whole tensor without experts.
+    /// Bytes of one matrix: of one expert, or of all rows without experts.
     pub fn matrix_bytes(&self) -> usize {
         self.rows * self.row_bytes()
     }
 
-    /// All bytes, from the file the model was bound to.
-    pub fn data<'a>(&self, file: &'a GgufFile) -> &'a [u8] {
-        file.data(&self.info)
+    /// Elements of all rows of all experts.
+    pub fn elements(&self) -> u64 {
+        (self.rows * self.cols) as u64 * self.experts.unwrap_or(1) as u64
     }
 
-    /// The matrix of one expert; empty for an expert that does not exist.
-    pub fn expert<'a>(&self, file: &'a GgufFile, expert: usize) -> &'a [u8] {
-        let size = self.matrix_bytes();
-        let range = expert.checked_mul(size).and_then(|start| Some(start..start.checked_add(size)?));
-        range.and_then(|range| self.data(file).get(range)).unwrap_or_default()
+    /// Bytes of all rows of all experts.
+    pub fn bytes(&self) -> u64 {
+        self.matrix_bytes() as u64 * self.experts.unwrap_or(1) as u64
+    }
+
+    /// The rows of one matrix, from the file the model was bound to: of an expert, or of matrix 0 without experts. Empty
+    /// for one that does not exist.
+    pub fn matrix<'a>(&self, file: &'a GgufFile, expert: usize) -> Cow<'a, [u8]> {
+        match self.rows_from.as_ref().map(|map| &map.ranges[..]) {
+            None => Cow::Borrowed(self.stored(file, expert, 0..self.rows)),
+            Some([range]) => Cow::Borrowed(self.stored(file, expert, range.clone())),
+            Some(ranges) => {
+                let mut rows = Vec::with_capacity(self.matrix_bytes());
+                for range in ranges {
+                    rows.extend_from_slice(self.stored(file, expert, range.clone()));
+                }
+                Cow::Owned(rows)
+            }
+        }
     }
 
     /// One row of a matrix without experts; empty for a row that does not exist.
     pub fn row<'a>(&self, file: &'a GgufFile, row: usize) -> &'a [u8] {
-        let size = self.row_bytes();
-        let range = row.checked_mul(size).and_then(|start| Some(start..start.checked_add(size)?));
-        range.and_then(|range| self.data(file).get(range)).unwrap_or_default()
+        let stored = match &self.rows_from {
+            None => Some(row),
+            Some(map) => map.ranges.iter().flat_map(Range::clone).nth(row),
+        };
+        stored.map(|row| self.stored(file, 0, row..row.saturating_add(1))).unwrap_or_default()
+    }
+
+    fn stored<'a>(&self, file: &'a GgufFile, expert: usize, rows: Range<usize>) -> &'a [u8] {
+        let stored = self.rows_from.as_ref().map_or(self.rows, |map| map.stored);
+        let at = |row: usize| expert.checked_mul(stored)?.checked_add(row)?.checked_mul(self.row_bytes());
+        let range = at(rows.start).zip(at(rows.end)).map(|(start, end)| start..end);
+        range.and_then(|range| file.data(&self.info).get(range)).unwrap_or_default()
     }
 }
 
@@ -99,6 +136,11 @@ impl<'a> Binder<'a> {
         self.claimed.contains(name)
     }
 
+    /// Whether a file has one tensor in place of several.
+    pub(super) fn has_fused(&self, fused: &str, separate: &[&str]) -> bool {
+        self.has(fused) && !separate.iter().all(|name| self.has(name))
+    }
+
     /// Marks a tensor as known though it is not used.
     pub(super) fn ignore(&mut self, name: &str) {
         self.claimed.insert(name.to_owned());
@@ -110,6 +152,24 @@ impl<'a> Binder<'a> {
 
     pub(super) fn experts(&mut self, name: &str, experts: usize, rows: usize, cols: usize) -> TensorRef {
         self.tensor(name, &[cols, rows, experts], rows, cols, Some(experts))
+    }
+
+    /// Parts of one stored matrix of `rows` rows, or of one for each expert.
+    pub(super) fn parts<const N: usize>(
+        &mut self,
+        name: &str,
+        (experts, rows, cols): (Option<usize>, usize, usize),
+        parts: [Vec<Range<usize>>; N],
+    ) -> [TensorRef; N] {
+        let whole = match experts {
+            Some(experts) => self.experts(name, experts, rows, cols),
+            None => self.matrix(name, rows, cols),
+        };
+        parts.map(|ranges| TensorRef {
+            rows: ranges.iter().map(ExactSizeIterator::len).sum(),
+            rows_from: Some(RowMap { stored: rows, ranges }),
+            ..whole.clone()
+        })
     }
 
     /// A matrix that may have more rows than are used.
@@ -145,14 +205,14 @@ impl<'a> Binder<'a> {
         if !cols.is_multiple_of(32) {
             self.problem(name, "rows whose length is a multiple of 32", cols);
         }
-        TensorRef { info, format: format.unwrap_or(Format::F32), rows, cols, experts }
+        TensorRef { info, format: format.unwrap_or(Format::F32), rows, cols, experts, rows_from: None }
     }
 
     fn find(&mut self, name: &str, dims: &[usize]) -> (TensorInfo, Option<Format>) {
         self.claimed.insert(name.to_owned());
         let Some(info) = self.file.tensor(name) else {
             let expected = shape(dims.iter().map(|n| *n as u64));
-            self.problem(name, format!("shape {expected}"), self.instead(name));
+            self.problem(name, format!("shape {expected}"), "no such tensor");
             let (name, dims) = (name.to_owned(), Vec::new());
             return (TensorInfo { name, dims, ggml_type: 0, offset: 0, bytes: 0 }, None);
         };
@@ -166,15 +226,6 @@ impl<'a> Binder<'a> {
             self.problem(name, format!("a format of {}", known.join(", ")), info.type_name());
         }
         (info.clone(), format)
-    }
-
-    /// What a file has in place of a missing tensor.
-    fn instead(&self, name: &str) -> String {
-        let fused = name.replace("ffn_gate_exps", "ffn_gate_up_exps").replace("ffn_up_exps", "ffn_gate_up_exps");
-        if fused != name && self.has(&fused) {
-            return format!("only the fused `{fused}`");
-        }
-        "no such tensor".to_owned()
     }
 
     pub(super) fn problem(&mut self, name: &str, expected: impl Into<String>, found: impl ToString) {

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::bind::{TensorRef, VectorRef};
-use super::qwen4exp::{Block, Bound, Mixer};
+use super::layers::{Block, Bound, FeedForward, GdnGates, PreNorm};
 use super::spec::{LayerKind, Spec};
-use crate::gguf::TensorInfo;
 
 /// Parts of the work on one token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,6 +13,7 @@ pub enum Part {
     Gdn,
     Attention,
     HyperConnections,
+    FeedForward,
     SharedExperts,
     Router,
     Ple,
@@ -28,6 +28,7 @@ impl Part {
             Part::Gdn => "gated delta net",
             Part::Attention => "attention",
             Part::HyperConnections => "hyper-connections",
+            Part::FeedForward => "feed-forward",
             Part::SharedExperts => "shared experts",
             Part::Router => "router",
             Part::Ple => "n-gram embedding",
@@ -82,9 +83,9 @@ impl Census {
 
     fn trunk(&mut self, bound: &Bound) {
         let spec = &bound.spec;
-        self.store(&bound.embed.info);
+        self.store(&bound.embed);
         if let Some((table, ple)) = bound.ple_table.as_ref().zip(spec.ple.as_ref()) {
-            self.store(&table.info);
+            self.store(table);
             *self.active_bytes.entry(Part::Ple).or_default() += (ple.heads() * table.row_bytes()) as u64;
         }
         for layer in &bound.layers {
@@ -92,65 +93,93 @@ impl Census {
                 self.matrices(Part::Ple, [&ple.key, &ple.value]);
                 self.vectors(Part::Ple, [&ple.norm_key, &ple.norm_query, &ple.norm_conv, &ple.conv]);
             }
-            self.mixer(&layer.block_mix);
-            match &layer.block {
-                Block::Gdn(gdn) => {
-                    self.matrices(Part::Gdn, [&gdn.qkv, &gdn.gate, &gdn.beta, &gdn.alpha, &gdn.out]);
-                    self.vectors(Part::Gdn, [&gdn.conv, &gdn.dt_bias, &gdn.a, &gdn.norm]);
-                }
-                Block::Attention(attention) => {
-                    let a = attention;
-                    self.matrices(Part::Attention, [&a.q, &a.k, &a.v, &a.output]);
-                    self.vectors(Part::Attention, [&a.q_norm, &a.k_norm]);
-                    if let Some(indexer) = &a.indexer {
-                        self.matrices(Part::Attention, [&indexer.q_proj, &indexer.k_proj]);
-                        self.vectors(Part::Attention, [&indexer.q_norm, &indexer.k_norm]);
-                    }
-                }
-            }
-            self.mixer(&layer.moe_mix);
-            let moe = &layer.moe;
-            self.matrices(Part::Router, [&moe.router]);
-            for tensor in [&moe.gate, &moe.up, &moe.down] {
-                self.store(&tensor.info);
-                let matrix = (tensor.rows * tensor.cols, tensor.matrix_bytes());
-                self.read(Part::Experts, (matrix.0 * spec.experts.used) as u64, (matrix.1 * spec.experts.used) as u64);
-            }
-            let shared = &moe.shared;
-            self.matrices(Part::SharedExperts, [&moe.shared_gate, &shared.gate, &shared.up, &shared.down]);
+            self.block(&layer.block_mix, &layer.block);
+            self.feed_forward(&layer.ffn_mix, &layer.ffn, spec);
         }
-        self.mixer(&bound.final_mix);
+        self.pre_norm(Part::Head, &bound.final_mix);
         if bound.output.name() != bound.embed.name() {
-            self.store(&bound.output.info);
+            self.store(&bound.output);
         }
-        self.read(Part::Head, bound.output.info.elements(), bound.output.info.bytes);
+        self.read(Part::Head, bound.output.elements(), bound.output.bytes());
     }
 
-    fn mixer(&mut self, mixer: &Mixer) {
-        self.matrices(Part::HyperConnections, [&mixer.down, &mixer.up].into_iter().chain(&mixer.inject));
-        self.vectors(Part::HyperConnections, [&mixer.norm]);
+    fn block(&mut self, norm: &PreNorm, block: &Block) {
+        match block {
+            Block::Gdn(gdn) => {
+                self.pre_norm(Part::Gdn, norm);
+                self.matrices(Part::Gdn, [&gdn.qkv, &gdn.gate, &gdn.out]);
+                match &gdn.gates {
+                    GdnGates::Separate { beta, alpha } => self.matrices(Part::Gdn, [beta, alpha]),
+                    GdnGates::Packed(both) => self.matrices(Part::Gdn, [both]),
+                }
+                self.vectors(Part::Gdn, [&gdn.conv, &gdn.dt_bias, &gdn.a, &gdn.norm]);
+            }
+            Block::Attention(a) => {
+                self.pre_norm(Part::Attention, norm);
+                self.matrices(Part::Attention, [&a.q, &a.k, &a.v, &a.output]);
+                self.vectors(Part::Attention, [&a.q_norm, &a.k_norm]);
+                if let Some(indexer) = &a.indexer {
+                    self.matrices(Part::Attention, [&indexer.q_proj, &indexer.k_proj]);
+                    self.vectors(Part::Attention, [&indexer.q_norm, &indexer.k_norm]);
+                }
+            }
+        }
+    }
+
+    fn feed_forward(&mut self, norm: &PreNorm, ffn: &FeedForward, spec: &Spec) {
+        match ffn {
+            FeedForward::Dense { gate, up, down } => {
+                self.pre_norm(Part::FeedForward, norm);
+                self.matrices(Part::FeedForward, [gate, up, down]);
+            }
+            FeedForward::Moe(moe) => {
+                self.pre_norm(Part::Router, norm);
+                self.matrices(Part::Router, [&moe.router]);
+                let used = spec.experts.as_ref().map_or(0, |experts| experts.used as u64);
+                for tensor in [&moe.gate, &moe.up, &moe.down] {
+                    self.store(tensor);
+                    let (elements, bytes) = (tensor.rows * tensor.cols, tensor.matrix_bytes());
+                    self.read(Part::Experts, elements as u64 * used, bytes as u64 * used);
+                }
+                let shared = &moe.shared;
+                self.matrices(Part::SharedExperts, [&moe.shared_gate, &shared.gate, &shared.up, &shared.down]);
+            }
+        }
+    }
+
+    /// A plain norm counts with what it stands before.
+    fn pre_norm(&mut self, part: Part, norm: &PreNorm) {
+        match norm {
+            PreNorm::Mixer(mixer) => {
+                self.matrices(Part::HyperConnections, [&mixer.down, &mixer.up].into_iter().chain(&mixer.inject));
+                self.vectors(Part::HyperConnections, [&mixer.norm]);
+            }
+            PreNorm::Norm(norm) => self.vectors(part, [norm]),
+        }
     }
 
     fn matrices<'a>(&mut self, part: Part, tensors: impl IntoIterator<Item = &'a TensorRef>) {
         for tensor in tensors {
-            self.dense(part, &tensor.info);
+            self.store(tensor);
+            self.read(part, tensor.elements(), tensor.bytes());
         }
     }
 
     fn vectors<'a>(&mut self, part: Part, vectors: impl IntoIterator<Item = &'a VectorRef>) {
         for vector in vectors {
-            self.dense(part, &vector.info);
+            let (elements, bytes) = (vector.info.elements(), vector.info.bytes);
+            self.count(vector.format.name(), elements, bytes);
+            self.read(part, elements, bytes);
         }
     }
 
-    fn dense(&mut self, part: Part, info: &TensorInfo) {
-        self.store(info);
-        self.read(part, info.elements(), info.bytes);
+    fn store(&mut self, tensor: &TensorRef) {
+        self.count(tensor.format.name(), tensor.elements(), tensor.bytes());
     }
 
-    fn store(&mut self, info: &TensorInfo) {
-        self.parameters_total += info.elements();
-        *self.bytes_by_format.entry(info.type_name()).or_default() += info.bytes;
+    fn count(&mut self, format: &'static str, elements: u64, bytes: u64) {
+        self.parameters_total += elements;
+        *self.bytes_by_format.entry(format).or_default() += bytes;
     }
 
     fn read(&mut self, part: Part, parameters: u64, bytes: u64) {
@@ -172,10 +201,10 @@ impl StateSize {
                 LayerKind::Gdn => floats += matrices + window,
                 LayerKind::Attention { ratio } => {
                     per_token += 2 * spec.kv_heads * spec.head_dim;
-                    if ratio > 0 {
-                        pooled += spec.indexer.head_dim;
+                    if let Some(indexer) = spec.indexer.as_ref().filter(|_| ratio > 0) {
+                        pooled += indexer.head_dim;
                         // Raw index keys of a block that is not complete.
-                        floats += (ratio - 1) * spec.indexer.head_dim;
+                        floats += (ratio - 1) * indexer.head_dim;
                     }
                 }
             }

@@ -3,23 +3,24 @@
 //! [`Bound::new`] either gives a model in which every tensor that computation needs is present, with its shape and a
 //! format the engine computes with, or reports everything that is wrong with the file at once.
 
+mod architecture;
 mod bind;
 mod census;
-mod qwen4exp;
+mod layers;
 mod spec;
 
-pub use bind::{TensorRef, VectorRef};
+pub use architecture::Architecture;
+pub use bind::{RowMap, TensorRef, VectorRef};
 pub use census::{Census, Part, StateSize};
-pub use qwen4exp::{Attention, Block, Bound, Gdn, Indexer, Layer, Mixer, Moe, Ple, SharedExpert};
+pub use layers::{
+    Attention, Block, Bound, FeedForward, Gdn, GdnGates, Indexer, Layer, Mixer, Moe, Ple, PreNorm, SharedExpert,
+};
 pub use spec::{
-    ExpertSpec, GdnSpec, HyperConnectionSpec, IndexerSpec, LayerKind, MAX_CONTEXT, MAX_EXPERTS_USED, MAX_GDN_HEAD_DIM,
-    MAX_HEAD_DIM, MAX_STREAMS, MAX_TAPS, PleSpec, Spec,
+    ExpertSpec, GdnGate, GdnSpec, HeadOrder, HyperConnectionSpec, IndexerSpec, LayerKind, MAX_CONTEXT,
+    MAX_EXPERTS_USED, MAX_FF, MAX_GDN_HEAD_DIM, MAX_HEAD_DIM, MAX_STREAMS, MAX_TAPS, PleSpec, Spec,
 };
 
 use crate::gguf::GgufError;
-
-/// Architectures that the engine runs.
-pub const ARCHITECTURES: [&str; 1] = ["qwen4exp"];
 
 /// One thing that keeps a file from being used.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +38,7 @@ pub enum Problem {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    #[error("architecture: expected {}, found {found}", ARCHITECTURES.join(" or "))]
+    #[error("architecture: expected {}, found {found}", Architecture::names())]
     Architecture { found: String },
     #[error("the model has {} problem(s):{}", .0.len(), listed(.0))]
     Problems(Vec<Problem>),

@@ -1,8 +1,8 @@
-//! Hyper-parameters of `qwen4exp`: read from metadata, every value checked.
+//! Hyper-parameters: read from metadata, every value checked.
 
 use std::ops::RangeInclusive;
 
-use super::Problem;
+use super::{Architecture, Problem};
 use crate::gguf::{GgufError, Metadata};
 
 /// Longest context: positions up to here are exact in `f32`, from which the rotary angles start.
@@ -17,12 +17,13 @@ pub const MAX_TAPS: usize = 8;
 pub const MAX_STREAMS: usize = 8;
 /// Most experts that one token uses.
 pub const MAX_EXPERTS_USED: usize = 32;
-
-const ARCHITECTURE: &str = "qwen4exp";
+/// Widest inner vector of a feed-forward.
+pub const MAX_FF: usize = 1 << 17;
 
 /// Hyper-parameters; all relations between them that computation relies on hold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
+    pub arch: Architecture,
     pub layers: usize,
     /// One for each of `layers`.
     pub kinds: Vec<LayerKind>,
@@ -39,13 +40,18 @@ pub struct Spec {
     pub context_length: usize,
     pub vocab: usize,
     pub gdn: GdnSpec,
-    pub experts: ExpertSpec,
-    pub hyper_connections: HyperConnectionSpec,
-    pub indexer: IndexerSpec,
+    /// There where layers have experts; the others have a dense feed-forward.
+    pub experts: Option<ExpertSpec>,
+    /// Width inside the dense feed-forward.
+    pub dense_ff: Option<usize>,
+    /// There where the residual has several streams.
+    pub hyper_connections: Option<HyperConnectionSpec>,
+    /// There at least where a layer has a ratio that is not 0.
+    pub indexer: Option<IndexerSpec>,
     pub ple: Option<PleSpec>,
 }
 
-/// What stands in a layer before its experts.
+/// What stands in a layer before its feed-forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayerKind {
     Gdn,
@@ -59,10 +65,28 @@ pub enum LayerKind {
 #[derive(Clone, Debug, PartialEq)]
 pub struct GdnSpec {
     pub key_heads: usize,
-    /// A multiple of `key_heads`; value head h reads key head `h mod key_heads`.
+    /// A multiple of `key_heads`.
     pub value_heads: usize,
     pub head_dim: usize,
     pub conv_taps: usize,
+    pub gate: GdnGate,
+    pub heads: HeadOrder,
+}
+
+/// Activation of the gate on a delta net's output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum GdnGate {
+    Sigmoid,
+    Silu,
+}
+
+/// Which key head a value head reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HeadOrder {
+    /// Value head h reads key head `h mod key_heads`.
+    Tiled,
+    /// Value head h reads key head `h div (value_heads / key_heads)`.
+    Grouped,
 }
 
 impl GdnSpec {
@@ -74,6 +98,19 @@ impl GdnSpec {
     /// Width of all values, and of the gate.
     pub fn value_width(&self) -> usize {
         self.value_heads * self.head_dim
+    }
+
+    /// Value heads that read the same key head.
+    pub fn group(&self) -> usize {
+        self.value_heads / self.key_heads
+    }
+
+    /// The key head that a value head reads.
+    pub fn key_head(&self, value_head: usize) -> usize {
+        match self.heads {
+            HeadOrder::Tiled => value_head % self.key_heads,
+            HeadOrder::Grouped => value_head / self.group(),
+        }
     }
 
     /// Channels of the convolution: queries, keys, values.
@@ -167,12 +204,12 @@ impl PleSpec {
 }
 
 impl Spec {
-    /// Reads the keys of a `qwen4exp` file whose embedding has `vocab` rows. Beside the result stand warnings.
+    /// Reads the keys of a file whose embedding has `vocab` rows. Beside the result stand warnings.
     ///
     /// # Errors
     /// Every key that is missing, of a wrong type, out of range or at odds with another.
-    pub fn read(metadata: &Metadata, vocab: usize) -> Result<(Spec, Vec<String>), Vec<Problem>> {
-        let mut keys = Keys { metadata, problems: Vec::new() };
+    pub fn read(metadata: &Metadata, arch: Architecture, vocab: usize) -> Result<(Spec, Vec<String>), Vec<Problem>> {
+        let mut keys = Keys { metadata, arch, problems: Vec::new() };
         let mut warnings = Vec::new();
         let spec = read(&mut keys, vocab, &mut warnings);
         match spec {
@@ -181,9 +218,14 @@ impl Spec {
         }
     }
 
+    /// Streams of the residual.
+    pub fn streams(&self) -> usize {
+        self.hyper_connections.as_ref().map_or(1, |connections| connections.streams)
+    }
+
     /// Width of all streams of the residual.
     pub fn wide(&self) -> usize {
-        self.hyper_connections.streams * self.hidden
+        self.streams() * self.hidden
     }
 
     /// Number of layers whose attention sees everything or selects.
@@ -230,32 +272,36 @@ fn read(keys: &mut Keys<'_>, vocab: usize, warnings: &mut Vec<String>) -> Option
     }
     let gdn_taps = keys.integer("ssm.conv_kernel", 2..=MAX_TAPS, None);
 
-    let expert_count = keys.integer("expert_count", 1..=4096, None);
-    let used_limit = expert_count.unwrap_or(MAX_EXPERTS_USED).min(MAX_EXPERTS_USED);
-    let used = keys.integer("expert_used_count", 1..=used_limit, None);
-    let ff = keys.multiple("expert_feed_forward_length", 32, 32..=1 << 17, None);
-    let shared_ff = keys.multiple("expert_shared_feed_forward_length", 32, 32..=1 << 17, None);
-
-    let streams = keys.integer("hyper_connection.count", 2..=MAX_STREAMS, None);
-    let low_rank = keys.multiple("hyper_connection.low_rank", 32, 32..=1 << 16, None);
-
-    let index_heads = keys.integer("attention.indexer.head_count", 1..=1024, None);
-    let index_dim = keys.multiple("attention.indexer.key_length", 16, 16..=MAX_HEAD_DIM, None);
-    let budget = keys.integer("attention.indexer.top_k", 1..=MAX_CONTEXT, None);
-    if let Some((rope, smallest)) = rope_dims.zip(head_dim.zip(index_dim).map(|(a, b)| a.min(b))) {
+    let arch = keys.arch;
+    let experts = arch.has_experts().then(|| keys.experts());
+    let dense_ff = (!arch.has_experts()).then(|| keys.feed_forward(kinds.as_deref(), blocks));
+    let hyper_connections = arch.has_streams().then(|| keys.hyper_connections());
+    let indexer = arch.has_streams().then(|| keys.indexer());
+    let index = indexer.iter().flatten().next();
+    let (index_dim, budget) = (index.map(|index| index.head_dim), index.map(|index| index.budget_tokens));
+    if let Some((rope, smallest)) = rope_dims.zip(head_dim.map(|dim| dim.min(index_dim.unwrap_or(dim)))) {
         let fits = rope <= smallest;
         keys.check(fits, "rope.dimension_count", || format!("at most {smallest}, the shorter head"), rope);
     }
-    let kinds = kinds.zip(blocks).and_then(|(kinds, blocks)| keys.ratios(kinds, blocks, budget, warnings));
-    let ple = match kinds.as_ref() {
-        Some(kinds) => keys.ple(kinds, vocab),
-        None => Some(None),
-    };
+    let (mut kinds, mut ple) = (kinds, Some(None));
+    if arch.has_streams() {
+        kinds = kinds.zip(blocks).and_then(|(kinds, blocks)| keys.ratios(kinds, blocks, budget, warnings));
+        if let Some(kinds) = &kinds {
+            ple = keys.ple(kinds, vocab);
+        }
+    }
 
-    let gdn =
-        GdnSpec { key_heads: key_heads?, value_heads: value_heads?, head_dim: gdn_head_dim?, conv_taps: gdn_taps? };
+    let gdn = GdnSpec {
+        key_heads: key_heads?,
+        value_heads: value_heads?,
+        head_dim: gdn_head_dim?,
+        conv_taps: gdn_taps?,
+        gate: arch.gdn_gate(),
+        heads: arch.gdn_heads(),
+    };
     let kinds = kinds?;
     Some(Spec {
+        arch,
         layers: kinds.len(),
         kinds,
         mtp_blocks: mtp_blocks?,
@@ -269,21 +315,27 @@ fn read(keys: &mut Keys<'_>, vocab: usize, warnings: &mut Vec<String>) -> Option
         context_length: context_length?,
         vocab,
         gdn,
-        experts: ExpertSpec { count: expert_count?, used: used?, ff: ff?, shared_ff: shared_ff? },
-        hyper_connections: HyperConnectionSpec { streams: streams?, low_rank: low_rank? },
-        indexer: IndexerSpec { heads: index_heads?, head_dim: index_dim?, budget_tokens: budget? },
+        experts: there(experts)?,
+        dense_ff: there(dense_ff)?,
+        hyper_connections: there(hyper_connections)?,
+        indexer: there(indexer)?,
         ple: ple?,
     })
+}
+
+/// From what was read of a part that the architecture may lack; `None` stands for a problem.
+fn there<T>(part: Option<Option<T>>) -> Option<Option<T>> {
+    match part {
+        Some(read) => read.map(Some),
+        None => Some(None),
+    }
 }
 
 /// Access to keys that notes what is wrong and goes on.
 struct Keys<'a> {
     metadata: &'a Metadata,
+    arch: Architecture,
     problems: Vec<Problem>,
-}
-
-fn full(key: &str) -> String {
-    format!("{ARCHITECTURE}.{key}")
 }
 
 fn described<T: std::fmt::Display>(range: &RangeInclusive<T>) -> String {
@@ -291,8 +343,13 @@ fn described<T: std::fmt::Display>(range: &RangeInclusive<T>) -> String {
 }
 
 impl Keys<'_> {
+    fn full(&self, key: &str) -> String {
+        format!("{}.{key}", self.arch.name())
+    }
+
     fn problem(&mut self, key: &str, expected: impl Into<String>, found: impl ToString) {
-        self.problems.push(Problem::Key { key: full(key), expected: expected.into(), found: found.to_string() });
+        let (key, expected, found) = (self.full(key), expected.into(), found.to_string());
+        self.problems.push(Problem::Key { key, expected, found });
     }
 
     fn check(&mut self, holds: bool, key: &str, expected: impl FnOnce() -> String, found: impl ToString) {
@@ -307,7 +364,7 @@ impl Keys<'_> {
     }
 
     fn integer(&mut self, key: &str, range: RangeInclusive<usize>, default: Option<usize>) -> Option<usize> {
-        let value = self.noted(self.metadata.u64(&full(key)))?;
+        let value = self.noted(self.metadata.u64(&self.full(key)))?;
         let found = match (value, default) {
             (Some(value), _) => value,
             (None, Some(default)) => default as u64,
@@ -336,7 +393,7 @@ impl Keys<'_> {
 
     fn float(&mut self, key: &str, range: RangeInclusive<f32>, default: Option<f32>) -> Option<f32> {
         let expected = format!("{:e} to {:e}", range.start(), range.end());
-        match self.noted(self.metadata.f32(&full(key)))?.or(default) {
+        match self.noted(self.metadata.f32(&self.full(key)))?.or(default) {
             Some(value) if range.contains(&value) => Some(value),
             Some(value) => {
                 self.problem(key, expected, format!("{value:e}"));
@@ -352,7 +409,7 @@ impl Keys<'_> {
     /// Which layers are recurrent, from a flag for each block or from the interval; ratios are filled in later.
     fn kinds(&mut self, blocks: usize, layers: usize) -> Option<Vec<LayerKind>> {
         const FLAGS: &str = "attention.recurrent_layers";
-        let flags = match self.noted(self.metadata.bool_array(&full(FLAGS)))? {
+        let flags = match self.noted(self.metadata.bool_array(&self.full(FLAGS)))? {
             Some(flags) if flags.len() == blocks => flags,
             Some(flags) => {
                 self.problem(FLAGS, format!("{blocks} flags, one for each block"), flags.len());
@@ -367,7 +424,32 @@ impl Keys<'_> {
         Some(flags[..layers].iter().map(kind).collect())
     }
 
-    /// A count that may be given for each block; only the attention layers have a use for it, and it is one for all.
+    /// A count that may be given for each block, though it is one for all layers that use it.
+    fn for_layers(
+        &mut self,
+        key: &str,
+        (kinds, uses, which): (Option<&[LayerKind]>, fn(&LayerKind) -> bool, &str),
+        blocks: Option<usize>,
+        range: RangeInclusive<usize>,
+        default: Option<usize>,
+    ) -> Option<usize> {
+        let (kinds, blocks) = (kinds?, blocks?);
+        let Some(values) = self.noted(self.metadata.u64_per_layer(&self.full(key), blocks))? else {
+            self.check(default.is_some(), key, || described(&range), "no such key");
+            return default;
+        };
+        let mut used = kinds.iter().zip(&values).filter(|(kind, _)| uses(kind)).map(|(_, value)| *value);
+        // A model without such layers still has to state something.
+        let first = used.next().unwrap_or(values[0]);
+        if let Some(other) = used.find(|value| *value != first) {
+            self.problem(key, format!("one value for all {which}"), format!("{first} and {other}"));
+            return None;
+        }
+        let value = usize::try_from(first).ok().filter(|value| range.contains(value));
+        self.check(value.is_some(), key, || described(&range), first);
+        value
+    }
+
     fn for_attention(
         &mut self,
         key: &str,
@@ -375,22 +457,42 @@ impl Keys<'_> {
         blocks: Option<usize>,
         default: Option<usize>,
     ) -> Option<usize> {
-        let (kinds, blocks) = (kinds?, blocks?);
-        let range = 1..=1024;
-        let Some(values) = self.noted(self.metadata.u64_per_layer(&full(key), blocks))? else {
-            self.check(default.is_some(), key, || described(&range), "no such key");
-            return default;
-        };
-        let mut used = kinds.iter().zip(&values).filter(|(kind, _)| **kind != LayerKind::Gdn).map(|(_, value)| *value);
-        // A model without attention layers still has to state something.
-        let first = used.next().unwrap_or(values[0]);
-        if let Some(other) = used.find(|value| *value != first) {
-            self.problem(key, "one value for all attention layers", format!("{first} and {other}"));
-            return None;
-        }
-        let value = usize::try_from(first).ok().filter(|value| range.contains(value));
-        self.check(value.is_some(), key, || described(&range), first);
-        value
+        let uses: fn(&LayerKind) -> bool = |kind| *kind != LayerKind::Gdn;
+        self.for_layers(key, (kinds, uses, "attention layers"), blocks, 1..=1024, default)
+    }
+
+    fn feed_forward(&mut self, kinds: Option<&[LayerKind]>, blocks: Option<usize>) -> Option<usize> {
+        const KEY: &str = "feed_forward_length";
+        let value = self.for_layers(KEY, (kinds, |_| true, "layers"), blocks, 32..=MAX_FF, None)?;
+        let fits = value.is_multiple_of(32);
+        self.check(fits, KEY, || "a multiple of 32".to_owned(), value);
+        fits.then_some(value)
+    }
+
+    fn experts(&mut self) -> Option<ExpertSpec> {
+        let count = self.integer("expert_count", 1..=4096, None);
+        let limit = count.unwrap_or(MAX_EXPERTS_USED).min(MAX_EXPERTS_USED);
+        let used = self.integer("expert_used_count", 1..=limit, None);
+        // Older files state one width for all experts of a token together, and that of the shared one not at all.
+        let dense = self.metadata.u64(&self.full("feed_forward_length")).ok().flatten();
+        let dense = dense.and_then(|dense| usize::try_from(dense).ok());
+        let each = dense.zip(used).map(|(dense, used)| dense / used);
+        let ff = self.multiple("expert_feed_forward_length", 32, 32..=MAX_FF, each);
+        let shared_ff = self.multiple("expert_shared_feed_forward_length", 32, 32..=MAX_FF, dense);
+        Some(ExpertSpec { count: count?, used: used?, ff: ff?, shared_ff: shared_ff? })
+    }
+
+    fn hyper_connections(&mut self) -> Option<HyperConnectionSpec> {
+        let streams = self.integer("hyper_connection.count", 2..=MAX_STREAMS, None);
+        let low_rank = self.multiple("hyper_connection.low_rank", 32, 32..=1 << 16, None);
+        Some(HyperConnectionSpec { streams: streams?, low_rank: low_rank? })
+    }
+
+    fn indexer(&mut self) -> Option<IndexerSpec> {
+        let heads = self.integer("attention.indexer.head_count", 1..=1024, None);
+        let head_dim = self.multiple("attention.indexer.key_length", 16, 16..=MAX_HEAD_DIM, None);
+        let budget_tokens = self.integer("attention.indexer.top_k", 1..=MAX_CONTEXT, None);
+        Some(IndexerSpec { heads: heads?, head_dim: head_dim?, budget_tokens: budget_tokens? })
     }
 
     fn ratios(
@@ -401,7 +503,7 @@ impl Keys<'_> {
         warnings: &mut Vec<String>,
     ) -> Option<Vec<LayerKind>> {
         const KEY: &str = "attention.compress_ratios";
-        let Some(ratios) = self.noted(self.metadata.u64_per_layer(&full(KEY), blocks))? else {
+        let Some(ratios) = self.noted(self.metadata.u64_per_layer(&self.full(KEY), blocks))? else {
             self.problem(KEY, format!("{blocks} integers, one for each block"), "no such key");
             return None;
         };
@@ -427,7 +529,7 @@ impl Keys<'_> {
             self.check(divides, KEY, || format!("a divisor above 1 of the budget {budget}"), ratio);
         }
         if common.is_none() && kinds.contains(&LayerKind::Attention { ratio: 0 }) {
-            let key = full(KEY);
+            let key = self.full(KEY);
             warnings.push(format!(
                 "key `{key}` is 0 for every layer: attention is dense; a faulty conversion of a sparse model looks the same"
             ));
@@ -437,7 +539,7 @@ impl Keys<'_> {
 
     /// The outer `None` stands for a problem, the inner one for a model without the embedding.
     fn ple(&mut self, kinds: &[LayerKind], vocab: usize) -> Option<Option<PleSpec>> {
-        let layers = self.noted(self.metadata.u64_array(&full("ple.layers")))?.unwrap_or_default();
+        let layers = self.noted(self.metadata.u64_array(&self.full("ple.layers")))?.unwrap_or_default();
         let layer = match layers[..] {
             [] => return Some(None),
             [layer] => usize::try_from(layer).ok().filter(|layer| *layer < kinds.len()),
@@ -472,7 +574,7 @@ impl Keys<'_> {
 
     /// The first `count` of an array that may be longer.
     fn constants(&mut self, key: &str, count: Option<usize>) -> Option<Vec<u64>> {
-        let values = self.noted(self.metadata.u64_array(&full(key)))?;
+        let values = self.noted(self.metadata.u64_array(&self.full(key)))?;
         let count = count?;
         match values {
             Some(mut values) if values.len() >= count => {
@@ -490,7 +592,7 @@ impl Keys<'_> {
     /// Stretched rotary angles are another model.
     fn no_rope_scaling(&mut self) {
         const KEY: &str = "rope.scaling.type";
-        if let Some(Some(kind)) = self.noted(self.metadata.str(&full(KEY))) {
+        if let Some(Some(kind)) = self.noted(self.metadata.str(&self.full(KEY))) {
             let kind = kind.to_owned();
             self.check(kind == "none", KEY, || "none".to_owned(), kind);
         }

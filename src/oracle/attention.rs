@@ -4,8 +4,7 @@ use super::linear::{Matrix, matvec};
 use super::scalar::{exp, inverse, inverse_sqrt, recip, sigmoid};
 use super::sums::{dot16, dot16_inline, rms_norm, rope, sum16};
 use crate::gguf::GgufFile;
-use crate::model::KvType;
-use crate::model::{Attention, Indexer, Spec};
+use crate::model::{Attention, Indexer, IndexerSpec, KvType, Spec};
 
 /// Visible positions that are summed up at a time.
 pub const PIECE: usize = 64;
@@ -103,8 +102,8 @@ pub fn step(
     }
     state.values.extend(matvec(&w.v, m).iter().map(|x| place.kv.round(*x)));
 
-    let visible = match &w.indexer {
-        Some(indexer) if ratio > 0 => visible(spec, ratio, indexer, state, m, place),
+    let visible = match (&w.indexer, &spec.indexer) {
+        (Some(w), Some(indexer)) if ratio > 0 => visible(spec, (indexer, ratio), w, state, m, place),
         _ => (0..=place.position).collect(),
     };
     let group = spec.heads / spec.kv_heads;
@@ -122,13 +121,13 @@ pub fn step(
 /// Notes the token's index key and gives the visible positions in ascending order.
 fn visible(
     spec: &Spec,
-    ratio: usize,
+    (indexer, ratio): (&IndexerSpec, usize),
     w: &IndexerWeights<'_>,
     state: &mut AttentionState,
     m: &[f32],
     place: &Place<'_>,
 ) -> Vec<usize> {
-    let dim = spec.indexer.head_dim;
+    let dim = indexer.head_dim;
     state.raw.extend(matvec(&w.k_proj, m));
     let visible = place.position + 1;
     if visible.is_multiple_of(ratio) {
@@ -137,7 +136,7 @@ fn visible(
         state.pooled.extend(key.iter().map(|x| place.kv.round(*x)));
         state.raw.clear();
     }
-    let (blocks, budget) = (visible / ratio, spec.indexer.budget_tokens / ratio);
+    let (blocks, budget) = (visible / ratio, indexer.budget_tokens / ratio);
     if blocks <= budget {
         return (0..visible).collect();
     }

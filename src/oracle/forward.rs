@@ -3,12 +3,11 @@
 use super::attention::{self, AttentionState, AttentionWeights, Place};
 use super::gdn::{self, GdnState, GdnWeights};
 use super::linear::{Matrix, matvec};
-use super::mix::{MixWeights, add_weighted, mix};
-use super::moe::{self, MoeWeights};
+use super::mix::{PreNormWeights, add_weighted, pre_norm};
+use super::moe::FeedForwardWeights;
 use super::ple::{self, PleState, PleWeights};
 use crate::gguf::GgufFile;
-use crate::model::KvType;
-use crate::model::{Block, Bound, LayerKind, TensorRef};
+use crate::model::{Block, Bound, KvType, LayerKind, TensorRef};
 use crate::quant::decode_row;
 use crate::rope::RopeTable;
 
@@ -19,7 +18,7 @@ pub struct OracleSession<'a> {
     kv: KvType,
     table: RopeTable,
     layers: Vec<LayerWeights<'a>>,
-    final_mix: MixWeights<'a>,
+    final_mix: PreNormWeights<'a>,
     output: Matrix<'a>,
     tokens: Vec<u32>,
     rope: Vec<f32>,
@@ -28,10 +27,10 @@ pub struct OracleSession<'a> {
 
 struct LayerWeights<'a> {
     ple: Option<PleWeights<'a>>,
-    block_mix: MixWeights<'a>,
+    block_mix: PreNormWeights<'a>,
     block: BlockWeights<'a>,
-    moe_mix: MixWeights<'a>,
-    moe: MoeWeights<'a>,
+    ffn_mix: PreNormWeights<'a>,
+    ffn: FeedForwardWeights<'a>,
 }
 
 enum BlockWeights<'a> {
@@ -59,13 +58,13 @@ impl<'a> OracleSession<'a> {
         let spec = &bound.spec;
         let weights = |layer: &crate::model::Layer| LayerWeights {
             ple: layer.ple.as_ref().map(|ple| PleWeights::new(file, ple)),
-            block_mix: MixWeights::new(file, &layer.block_mix),
+            block_mix: PreNormWeights::new(file, &layer.block_mix),
             block: match &layer.block {
                 Block::Gdn(gdn) => BlockWeights::Gdn(GdnWeights::new(file, gdn)),
                 Block::Attention(attention) => BlockWeights::Attention(AttentionWeights::new(file, attention)),
             },
-            moe_mix: MixWeights::new(file, &layer.moe_mix),
-            moe: MoeWeights::new(file, &layer.moe),
+            ffn_mix: PreNormWeights::new(file, &layer.ffn_mix),
+            ffn: FeedForwardWeights::new(file, &layer.ffn),
         };
         let mut session = OracleSession {
             file,
@@ -73,7 +72,7 @@ impl<'a> OracleSession<'a> {
             kv,
             table: RopeTable::new(spec.rope_dims, spec.rope_base),
             layers: bound.layers.iter().map(weights).collect(),
-            final_mix: MixWeights::new(file, &bound.final_mix),
+            final_mix: PreNormWeights::new(file, &bound.final_mix),
             output: Matrix::new(file, &bound.output),
             tokens: Vec::new(),
             rope: Vec::new(),
@@ -120,14 +119,15 @@ impl<'a> OracleSession<'a> {
     }
 
     /// [`step`](Self::step), showing intermediate values as (name, layer, values) in the order of execution:
-    /// `embed`, then for each layer `ple` (the residual after it), `mix`, `weights`, `block`, `moe_mix`, `moe_weights`,
-    /// `moe` and `residual`, at last `final_mix`. What belongs to no layer has the number of layers as its layer.
+    /// `embed`, then for each layer `ple` (the residual after it), `mix`, `weights`, `block`, `ffn_mix`, `ffn_weights`,
+    /// `ffn` and `residual`, at last `final_mix`. What belongs to no layer has the number of layers as its layer.
     ///
     /// # Panics
     /// When the token is not in the vocabulary.
     pub fn step_traced(&mut self, token: u32, trace: &mut dyn FnMut(&str, usize, &[f32])) -> Vec<f32> {
         let spec = &self.bound.spec;
-        let (streams, eps) = (spec.hyper_connections.streams, spec.rms_eps);
+        let (streams, eps) = (spec.streams(), spec.rms_eps);
+        let used = spec.experts.as_ref().map_or(0, |experts| experts.used);
         assert!((token as usize) < spec.vocab, "token: expected less than {}, found {token}", spec.vocab);
         let position = self.tokens.len();
         self.tokens.push(token);
@@ -146,7 +146,7 @@ impl<'a> OracleSession<'a> {
                 ple::step(ple, w, state, &e, &mut residual, spec.hidden, eps);
                 trace("ple", i, &residual);
             }
-            let (m, weights) = mix(&w.block_mix, &residual, streams, eps);
+            let (m, weights) = pre_norm(&w.block_mix, &residual, streams, eps);
             trace("mix", i, &m);
             trace("weights", i, &weights);
             let y = match (&w.block, &mut state.block, spec.kinds[i]) {
@@ -160,15 +160,15 @@ impl<'a> OracleSession<'a> {
             trace("block", i, &y);
             add_weighted(&mut residual, &weights, &y);
 
-            let (m, weights) = mix(&w.moe_mix, &residual, streams, eps);
-            trace("moe_mix", i, &m);
-            trace("moe_weights", i, &weights);
-            let y = moe::step(&w.moe, spec.experts.used, &m);
-            trace("moe", i, &y);
+            let (m, weights) = pre_norm(&w.ffn_mix, &residual, streams, eps);
+            trace("ffn_mix", i, &m);
+            trace("ffn_weights", i, &weights);
+            let y = w.ffn.step(used, &m);
+            trace("ffn", i, &y);
             add_weighted(&mut residual, &weights, &y);
             trace("residual", i, &residual);
         }
-        let (m, _) = mix(&self.final_mix, &residual, streams, eps);
+        let (m, _) = pre_norm(&self.final_mix, &residual, streams, eps);
         trace("final_mix", spec.layers, &m);
         matvec(&self.output, &m)
     }

@@ -4,14 +4,13 @@ use super::linear::{Matrix, matvec};
 use super::scalar::{exp, inverse_sqrt, sigmoid, silu, softplus};
 use super::sums::{dot16_inline, l2_norm, rms_norm};
 use crate::gguf::GgufFile;
-use crate::model::{Gdn, GdnSpec};
+use crate::model::{Gdn, GdnGate, GdnGates, GdnSpec};
 
 /// Weights of one layer.
 pub struct GdnWeights<'a> {
     pub qkv: Matrix<'a>,
     pub gate: Matrix<'a>,
-    pub beta: Matrix<'a>,
-    pub alpha: Matrix<'a>,
+    pub gates: GateWeights<'a>,
     /// [channels][taps]
     pub conv: Vec<f32>,
     /// [value_heads]
@@ -23,13 +22,23 @@ pub struct GdnWeights<'a> {
     pub out: Matrix<'a>,
 }
 
+/// Weights of write strengths and decays.
+pub enum GateWeights<'a> {
+    Separate { beta: Matrix<'a>, alpha: Matrix<'a> },
+    Packed(Matrix<'a>),
+}
+
 impl<'a> GdnWeights<'a> {
     pub fn new(file: &'a GgufFile, gdn: &Gdn) -> GdnWeights<'a> {
         GdnWeights {
             qkv: Matrix::new(file, &gdn.qkv),
             gate: Matrix::new(file, &gdn.gate),
-            beta: Matrix::new(file, &gdn.beta),
-            alpha: Matrix::new(file, &gdn.alpha),
+            gates: match &gdn.gates {
+                GdnGates::Separate { beta, alpha } => {
+                    GateWeights::Separate { beta: Matrix::new(file, beta), alpha: Matrix::new(file, alpha) }
+                }
+                GdnGates::Packed(both) => GateWeights::Packed(Matrix::new(file, both)),
+            },
             conv: gdn.conv.load(file),
             dt_bias: gdn.dt_bias.load(file),
             a: gdn.a.load(file),
@@ -60,7 +69,10 @@ impl GdnState {
 /// One token through the block; m and the result are [hidden].
 pub fn step(spec: &GdnSpec, w: &GdnWeights<'_>, state: &mut GdnState, m: &[f32], eps: f32) -> Vec<f32> {
     let z = matvec(&w.gate, m);
-    let (b, a) = (matvec(&w.beta, m), matvec(&w.alpha, m));
+    let (b, a) = match &w.gates {
+        GateWeights::Separate { beta, alpha } => (matvec(beta, m), matvec(alpha, m)),
+        GateWeights::Packed(both) => unpack_gates(&matvec(both, m), spec.group()),
+    };
     let mut y = convolve(&mut state.window, &w.conv, &matvec(&w.qkv, m));
     let (qk, v) = y.split_at_mut(2 * spec.key_width());
     for head in qk.chunks_mut(spec.head_dim) {
@@ -71,12 +83,19 @@ pub fn step(spec: &GdnSpec, w: &GdnWeights<'_>, state: &mut GdnState, m: &[f32],
     let mut out = Vec::with_capacity(v.len());
     let size = spec.head_dim * spec.head_dim;
     for (h, v) in v.chunks(spec.head_dim).enumerate() {
-        let key_head = h % spec.key_heads * spec.head_dim;
+        let key_head = spec.key_head(h) * spec.head_dim;
         let (q, k) = (&q[key_head..][..spec.head_dim], &k[key_head..][..spec.head_dim]);
         let o = recur(&mut state.matrices[h * size..][..size], q, k, v, betas[h], decays[h]);
-        out.extend(gated_norm(&o, &w.norm, &z[h * spec.head_dim..][..spec.head_dim], eps));
+        out.extend(gated_norm(&o, &w.norm, &z[h * spec.head_dim..][..spec.head_dim], spec.gate, eps));
     }
     matvec(&w.out, &out)
+}
+
+/// Write strengths and decays, of which those of each group of value heads stand together.
+pub fn unpack_gates(both: &[f32], group: usize) -> (Vec<f32>, Vec<f32>) {
+    let groups = both.chunks(2 * group).map(|both| both.split_at(group));
+    let (b, a): (Vec<_>, Vec<_>) = groups.unzip();
+    (b.concat(), a.concat())
 }
 
 with_fma! {
@@ -134,11 +153,14 @@ with_fma! {
 }
 
 with_fma! {
-    /// `rms_norm(o) * sigmoid(z)` of one head.
-    pub fn gated_norm(o: &[f32], norm: &[f32], z: &[f32], eps: f32) -> Vec<f32> {
+    /// `rms_norm(o) * act(z)` of one head.
+    pub fn gated_norm(o: &[f32], norm: &[f32], z: &[f32], gate: GdnGate, eps: f32) -> Vec<f32> {
         let mut y = rms_norm(o, norm, eps);
         for (y, z) in y.iter_mut().zip(z) {
-            *y *= sigmoid(*z);
+            *y *= match gate {
+                GdnGate::Sigmoid => sigmoid(*z),
+                GdnGate::Silu => silu(*z),
+            };
         }
         y
     }

@@ -1,5 +1,7 @@
 //! Matrix times vector (N4), straight from the blocks of the file.
 
+use std::borrow::Cow;
+
 use super::scalar::recip;
 use crate::gguf::GgufFile;
 use crate::model::TensorRef;
@@ -9,25 +11,29 @@ use crate::quant::{Format, IQ2_S_GRID, IQ3_S_GRID, IQ3_XXS_GRID, IQ4_NL_VALUES};
 pub const BLOCK: usize = 32;
 
 /// A matrix in the layout of the file: rows one after another.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Matrix<'a> {
     pub format: Format,
     pub rows: usize,
     /// A multiple of 32, and of the format's block.
     pub cols: usize,
-    pub data: &'a [u8],
+    pub data: Cow<'a, [u8]>,
 }
 
 impl<'a> Matrix<'a> {
     /// A tensor without experts.
     pub fn new(file: &'a GgufFile, tensor: &TensorRef) -> Matrix<'a> {
-        Matrix { format: tensor.format, rows: tensor.rows, cols: tensor.cols, data: tensor.data(file) }
+        Matrix::expert(file, tensor, 0)
     }
 
     /// The matrix of each expert.
     pub fn experts(file: &'a GgufFile, tensor: &TensorRef) -> Vec<Matrix<'a>> {
-        let matrix = Matrix::new(file, tensor);
-        matrix.data.chunks_exact(tensor.matrix_bytes()).map(|data| Matrix { data, ..matrix }).collect()
+        (0..tensor.experts.unwrap_or(1)).map(|expert| Matrix::expert(file, tensor, expert)).collect()
+    }
+
+    fn expert(file: &'a GgufFile, tensor: &TensorRef, expert: usize) -> Matrix<'a> {
+        let TensorRef { format, rows, cols, .. } = *tensor;
+        Matrix { format, rows, cols, data: tensor.matrix(file, expert) }
     }
 
     fn row_bytes(&self) -> usize {

@@ -1,10 +1,35 @@
-//! Streams of the residual: mixing them into one vector and adding a block's output to them.
+//! The residual and its streams: making a block's input from them and adding its output to them.
 
 use super::linear::{Matrix, matvec};
 use super::scalar::{inverse, sigmoid, silu};
-use super::sums::rms_norm_rows;
+use super::sums::{rms_norm, rms_norm_rows};
 use crate::gguf::GgufFile;
-use crate::model::Mixer;
+use crate::model::{Mixer, PreNorm};
+
+/// Weights of what stands before a block.
+pub enum PreNormWeights<'a> {
+    Mixer(MixWeights<'a>),
+    /// [hidden]
+    Norm(Vec<f32>),
+}
+
+impl<'a> PreNormWeights<'a> {
+    pub fn new(file: &'a GgufFile, norm: &PreNorm) -> PreNormWeights<'a> {
+        match norm {
+            PreNorm::Mixer(mixer) => PreNormWeights::Mixer(MixWeights::new(file, mixer)),
+            PreNorm::Norm(norm) => PreNormWeights::Norm(norm.load(file)),
+        }
+    }
+}
+
+/// A block's input [hidden] and the streams' weights [streams] for its output. A single stream has the weight 1, with
+/// which [`add_weighted`] is a plain addition.
+pub fn pre_norm(w: &PreNormWeights<'_>, residual: &[f32], streams: usize, eps: f32) -> (Vec<f32>, Vec<f32>) {
+    match w {
+        PreNormWeights::Mixer(w) => mix(w, residual, streams, eps),
+        PreNormWeights::Norm(norm) => (rms_norm(residual, norm, eps), vec![1.0]),
+    }
+}
 
 /// Weights of a mixer.
 pub struct MixWeights<'a> {

@@ -1,24 +1,56 @@
-//! Mixture of experts.
+//! Feed-forward, dense or as a mixture of experts.
 
 use super::linear::{Matrix, matvec};
 use super::scalar::{exp, recip, sigmoid, silu};
 use super::sums::sum16;
 use crate::gguf::GgufFile;
-use crate::model::Moe;
+use crate::model::{FeedForward, Moe, TensorRef};
 
-/// Weights of one expert.
+/// Weights of a layer's feed-forward.
+pub enum FeedForwardWeights<'a> {
+    Dense(ExpertWeights<'a>),
+    Moe(MoeWeights<'a>),
+}
+
+/// Weights of one expert, or of a dense feed-forward.
 pub struct ExpertWeights<'a> {
     pub gate: Matrix<'a>,
     pub up: Matrix<'a>,
     pub down: Matrix<'a>,
 }
 
-/// Weights of one layer.
+/// Weights of the experts of one layer.
 pub struct MoeWeights<'a> {
     pub router: Matrix<'a>,
     pub experts: Vec<ExpertWeights<'a>>,
     pub shared_gate: Matrix<'a>,
     pub shared: ExpertWeights<'a>,
+}
+
+impl<'a> FeedForwardWeights<'a> {
+    pub fn new(file: &'a GgufFile, ffn: &FeedForward) -> FeedForwardWeights<'a> {
+        match ffn {
+            FeedForward::Dense { gate, up, down } => {
+                FeedForwardWeights::Dense(ExpertWeights::new(file, [gate, up, down]))
+            }
+            FeedForward::Moe(moe) => FeedForwardWeights::Moe(MoeWeights::new(file, moe)),
+        }
+    }
+
+    /// One token through the feed-forward; m and the result are [hidden]. `used` experts take part where there are any.
+    pub fn step(&self, used: usize, m: &[f32]) -> Vec<f32> {
+        match self {
+            FeedForwardWeights::Dense(w) => run_expert(w, m),
+            FeedForwardWeights::Moe(w) => step(w, used, m),
+        }
+    }
+}
+
+impl<'a> ExpertWeights<'a> {
+    fn new(file: &'a GgufFile, tensors: [&TensorRef; 3]) -> ExpertWeights<'a> {
+        let [gate, up, down] = tensors.map(|tensor| Matrix::new(file, tensor));
+        ExpertWeights { gate, up, down }
+    }
 }
 
 impl<'a> MoeWeights<'a> {
@@ -31,11 +63,7 @@ impl<'a> MoeWeights<'a> {
             router: Matrix::new(file, &moe.router),
             experts: experts.map(|((gate, up), down)| ExpertWeights { gate, up, down }).collect(),
             shared_gate: Matrix::new(file, &moe.shared_gate),
-            shared: ExpertWeights {
-                gate: Matrix::new(file, &shared.gate),
-                up: Matrix::new(file, &shared.up),
-                down: Matrix::new(file, &shared.down),
-            },
+            shared: ExpertWeights::new(file, [&shared.gate, &shared.up, &shared.down]),
         }
     }
 }

@@ -8,7 +8,10 @@ use super::{
     Codebook, LOGIT_ROWS, LayerPlan, Options, Plan, PlanError, ROWS_PER_GROUP, StateItem, StateKind, Vector, Weight,
 };
 use crate::load::pack::{Layout, codebook};
-use crate::model::{Attention, Block, Bound, Gdn, Layer, LayerKind, Mixer, Moe, Ple, Spec, TensorRef, VectorRef};
+use crate::model::{
+    Attention, Block, Bound, ExpertSpec, FeedForward, Gdn, GdnGates, HyperConnectionSpec, IndexerSpec, Layer,
+    LayerKind, Moe, Ple, PreNorm, Spec, TensorRef, VectorRef,
+};
 
 /// Entries of int32 before the slots of an expert plan: a count and then triples.
 pub fn plan_slots_at(max_entries: usize) -> usize {
@@ -136,10 +139,23 @@ pub(super) fn plan(bound: &Bound, options: Options) -> Result<Plan, PlanError> {
     })
 }
 
+/// The parts of a spec that kernels exist for.
+fn supported(spec: &Spec) -> Result<(&HyperConnectionSpec, &IndexerSpec, &ExpertSpec), PlanError> {
+    match (&spec.hyper_connections, &spec.indexer, &spec.experts) {
+        (Some(connections), Some(indexer), Some(experts)) => Ok((connections, indexer, experts)),
+        _ => Err(refused(spec)),
+    }
+}
+
+fn refused(spec: &Spec) -> PlanError {
+    PlanError::Architecture { got: spec.arch.name() }
+}
+
 impl Builder<'_> {
     fn buffers(&mut self) -> Result<(Buffers, Scratch), PlanError> {
         let (spec, options) = (self.spec, self.options);
-        let (hidden, wide, streams) = (spec.hidden, spec.wide(), spec.hyper_connections.streams);
+        let (connections, ..) = supported(spec)?;
+        let (hidden, wide, streams) = (spec.hidden, spec.wide(), connections.streams);
         let mut book = BufferBook { ledger: &mut self.ledger, chunk: options.chunk };
         let logits_region = book.region("logits", 4 * spec.vocab * LOGIT_ROWS.min(options.chunk))?;
         let buffers = Buffers {
@@ -154,8 +170,8 @@ impl Builder<'_> {
         };
         let scratch = Scratch {
             streams: book.rows("streams", wide)?,
-            low: book.buffer("low", spec.hyper_connections.low_rank)?,
-            low_act: book.rows("low_act", spec.hyper_connections.low_rank)?,
+            low: book.buffer("low", connections.low_rank)?,
+            low_act: book.rows("low_act", connections.low_rank)?,
             up: book.buffer("up", wide)?,
             inject: book.buffer("inject", streams)?,
             mixed: book.rows("mixed", hidden)?,
@@ -187,17 +203,19 @@ impl Builder<'_> {
                 self.attention(index, attention, s.mixed, scratch, buffers.output, &mut steps)?;
             }
         }
-        self.mixer(&layer.moe_mix, true, s, &mut steps)?;
-        self.moe(&layer.moe, s.mixed, &s.moe, &mut steps)?;
+        self.mixer(&layer.ffn_mix, true, s, &mut steps)?;
+        let FeedForward::Moe(moe) = &layer.ffn else { return Err(refused(self.spec)) };
+        self.moe(moe, s.mixed, &s.moe, &mut steps)?;
         Ok(steps)
     }
 
     /// Streams to one vector. The final mixer has no `inject`.
-    fn mixer(&mut self, mixer: &Mixer, pending: bool, s: &Scratch, steps: &mut Vec<Step>) -> Result<(), PlanError> {
+    fn mixer(&mut self, mixer: &PreNorm, pending: bool, s: &Scratch, steps: &mut Vec<Step>) -> Result<(), PlanError> {
+        let PreNorm::Mixer(mixer) = mixer else { return Err(refused(self.spec)) };
         let norm = self.vector(&mixer.norm)?;
         steps.push(Step { name: "hyper_norm", op: Op::HyperNorm { pending, norm, out: s.streams } });
         steps.push(self.matmul("hyper_down", &mixer.down, s.streams, s.low)?);
-        let scale = (1.0 / self.spec.hyper_connections.streams as f64) as f32;
+        let scale = (1.0 / self.spec.streams() as f64) as f32;
         steps.push(Step { name: "hyper_act", op: Op::Act { kind: ActKind::Silu { scale }, a: s.low, out: s.low_act } });
         steps.push(self.matmul("hyper_up", &mixer.up, s.low_act, s.up)?);
         let inject = match &mixer.inject {
@@ -228,8 +246,9 @@ impl Builder<'_> {
         let matrix = self.state(layer, StateKind::Matrix, matrix_bytes)?;
         steps.push(self.matmul("gdn_qkv", &gdn.qkv, x, s.u)?);
         steps.push(self.matmul("gdn_gate", &gdn.gate, x, s.z)?);
-        steps.push(self.matmul("gdn_beta", &gdn.beta, x, s.beta)?);
-        steps.push(self.matmul("gdn_alpha", &gdn.alpha, x, s.alpha)?);
+        let GdnGates::Separate { beta, alpha } = &gdn.gates else { return Err(refused(self.spec)) };
+        steps.push(self.matmul("gdn_beta", beta, x, s.beta)?);
+        steps.push(self.matmul("gdn_alpha", alpha, x, s.alpha)?);
         let (conv, a, dt) = (self.vector(&gdn.conv)?, self.vector(&gdn.a)?, self.vector(&gdn.dt_bias)?);
         let op = Op::GdnConv { u: s.u, beta: s.beta, alpha: s.alpha, conv, a, dt, window, y: s.y, gates: s.gates };
         steps.push(Step { name: "gdn_conv", op });
@@ -265,11 +284,12 @@ impl Builder<'_> {
             self.modules.insert("select".to_owned());
             steps.push(self.matmul("index_q", &indexer.q_proj, x, scratch.iq_raw)?);
             steps.push(self.matmul("index_k", &indexer.k_proj, x, scratch.ik_raw)?);
-            let dim = self.spec.indexer.head_dim;
+            let (_, index, _) = supported(self.spec)?;
+            let dim = index.head_dim;
             let max_blocks = (context / ratio).max(1);
             sparse = Some(SparseOp {
                 ratio,
-                budget: self.spec.indexer.budget_tokens / ratio,
+                budget: index.budget_tokens / ratio,
                 max_blocks,
                 iq_raw: scratch.iq_raw,
                 ik_raw: scratch.ik_raw,
@@ -431,14 +451,15 @@ fn attention_scratch(
     });
     let sparse = match ratios.min() {
         Some(ratio) => {
-            let (heads, dim) = (spec.indexer.heads, spec.indexer.head_dim);
+            let (_, index, _) = supported(spec)?;
+            let (heads, dim) = (index.heads, index.head_dim);
             Some(SparseScratch {
                 iq_raw: book.buffer("index_q_raw", heads * dim)?,
                 ik_raw: book.buffer("index_k_raw", dim)?,
                 iq: book.buffer("index_q", heads * dim)?,
                 mean: book.region("index_mean", 4 * (options.chunk / ratio + 2) * dim)?,
                 score: book.buffer("index_score", (options.context / ratio).max(1))?,
-                selected: book.buffer("index_selected", spec.indexer.budget_tokens / ratio)?,
+                selected: book.buffer("index_selected", index.budget_tokens / ratio)?,
             })
         }
         None => None,
@@ -454,7 +475,7 @@ fn attention_scratch(
 }
 
 fn moe_scratch(book: &mut BufferBook<'_>, spec: &Spec, options: Options) -> Result<MoeScratch, PlanError> {
-    let e = &spec.experts;
+    let (_, _, e) = supported(spec)?;
     // The plan of single rows has the most entries: one a slot.
     let entries = plan_entries_max(options.chunk, e.used, e.count, ROWS_PER_GROUP).max(e.used);
     let plan_words = plan_slots_at(entries) + options.chunk * e.used;

@@ -123,6 +123,8 @@ pub enum PlanError {
     Context { max: usize, got: usize },
     #[error("chunk: expected 1 to {max} tokens, got {got}")]
     Chunk { max: usize, got: usize },
+    #[error("architecture: the kernels run qwen4exp, the model is {got}")]
+    Architecture { got: &'static str },
     #[error("{what}: the kernels take {expected}, the model has {got}")]
     Kernel { what: &'static str, expected: String, got: usize },
     #[error("{what}: one piece needs {bytes} bytes, and an arena holds at most {max}")]
@@ -240,8 +242,8 @@ fn check_kernels(spec: &Spec) -> Result<(), PlanError> {
     if !spec.rope_dims.is_multiple_of(32) {
         return refuse("rotated dimensions", "a multiple of 32", spec.rope_dims);
     }
-    if spec.experts.count > EXPERTS_MAX {
-        return refuse("experts", &format!("at most {EXPERTS_MAX}"), spec.experts.count);
+    if let Some(experts) = spec.experts.as_ref().filter(|experts| experts.count > EXPERTS_MAX) {
+        return refuse("experts", &format!("at most {EXPERTS_MAX}"), experts.count);
     }
     Ok(())
 }

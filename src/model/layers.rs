@@ -1,8 +1,8 @@
-//! The `qwen4exp` architecture: which tensors take part, in the order in which a token meets them.
+//! Which tensors take part, in the order in which a token meets them.
 
 use super::bind::{Binder, TensorRef, VectorRef};
-use super::spec::{LayerKind, PleSpec, Spec};
-use super::{ModelError, Problem};
+use super::spec::{GdnSpec, HeadOrder, LayerKind, PleSpec, Spec};
+use super::{Architecture, ModelError, Problem};
 use crate::gguf::{GgufFile, TensorInfo};
 
 /// A model whose tensors are all there, with their shapes and formats checked.
@@ -12,8 +12,8 @@ pub struct Bound {
     /// [vocab][hidden]
     pub embed: TensorRef,
     pub layers: Vec<Layer>,
-    /// Makes the final vector from the streams; it has no `inject`.
-    pub final_mix: Mixer,
+    /// Makes the final vector from the residual; a mixer has no `inject` here.
+    pub final_mix: PreNorm,
     /// [vocab][hidden], the embedding itself where the file has no `output.weight`.
     pub output: TensorRef,
     /// [rows][row_dim]; there exactly if `spec.ple` is.
@@ -26,13 +26,22 @@ pub struct Bound {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layer {
     pub ple: Option<Ple>,
-    pub block_mix: Mixer,
+    pub block_mix: PreNorm,
     pub block: Block,
-    pub moe_mix: Mixer,
-    pub moe: Moe,
+    pub ffn_mix: PreNorm,
+    pub ffn: FeedForward,
 }
 
-/// What stands in a layer before its experts.
+/// Makes a block's input from the residual.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PreNorm {
+    /// From several streams.
+    Mixer(Mixer),
+    /// From one: [hidden]
+    Norm(VectorRef),
+}
+
+/// What stands in a layer before its feed-forward.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Block {
     Gdn(Gdn),
@@ -59,10 +68,7 @@ pub struct Gdn {
     pub qkv: TensorRef,
     /// [value_heads * head_dim][hidden]
     pub gate: TensorRef,
-    /// [value_heads][hidden]
-    pub beta: TensorRef,
-    /// [value_heads][hidden]
-    pub alpha: TensorRef,
+    pub gates: GdnGates,
     /// [channels][taps], the last tap is for the current token.
     pub conv: VectorRef,
     /// [value_heads]
@@ -73,6 +79,15 @@ pub struct Gdn {
     pub norm: VectorRef,
     /// [hidden][value_heads * head_dim]
     pub out: TensorRef,
+}
+
+/// Makes the write strengths (beta) and decays (alpha) of the value heads.
+#[derive(Clone, Debug, PartialEq)]
+pub enum GdnGates {
+    /// [value_heads][hidden] each.
+    Separate { beta: TensorRef, alpha: TensorRef },
+    /// For each key head the betas of its value heads, then their alphas: [2 * value_heads][hidden]
+    Packed(TensorRef),
 }
 
 /// Full or sparse attention.
@@ -105,6 +120,20 @@ pub struct Indexer {
     pub q_norm: VectorRef,
     /// [head_dim]
     pub k_norm: VectorRef,
+}
+
+/// What stands in a layer behind its block.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FeedForward {
+    Dense {
+        /// [dense_ff][hidden]
+        gate: TensorRef,
+        /// [dense_ff][hidden]
+        up: TensorRef,
+        /// [hidden][dense_ff]
+        down: TensorRef,
+    },
+    Moe(Moe),
 }
 
 /// Mixture of experts and the expert that all tokens share.
@@ -162,10 +191,10 @@ impl Bound {
     /// When the architecture is another one; else with everything that is missing, misshapen, in a format the engine
     /// does not compute with, or present and not understood in a way that would change results.
     pub fn new(file: &GgufFile) -> Result<Bound, ModelError> {
-        check_architecture(file)?;
+        let arch = architecture(file)?;
         let mut problems = Vec::new();
         let vocab = vocab(file, &mut problems);
-        let (spec, warnings) = match Spec::read(file.metadata(), vocab) {
+        let (spec, warnings) = match Spec::read(file.metadata(), arch, vocab) {
             Ok(read) => read,
             Err(more) => {
                 problems.extend(more);
@@ -178,10 +207,12 @@ impl Bound {
     }
 }
 
-fn check_architecture(file: &GgufFile) -> Result<(), ModelError> {
+fn architecture(file: &GgufFile) -> Result<Architecture, ModelError> {
     let found = match file.metadata().str("general.architecture") {
-        Ok(Some(found)) if super::ARCHITECTURES.contains(&found) => return Ok(()),
-        Ok(Some(found)) => found.escape_debug().to_string(),
+        Ok(Some(found)) => match Architecture::from_name(found) {
+            Some(arch) => return Ok(arch),
+            None => found.escape_debug().to_string(),
+        },
         Ok(None) => "no key `general.architecture`".to_owned(),
         Err(error) => return Err(ModelError::Problems(vec![error.into()])),
     };
@@ -225,7 +256,7 @@ fn bind(file: &GgufFile, spec: Spec, mut warnings: Vec<String>, problems: Vec<Pr
     let table = |ple: &PleSpec| b.table("per_layer_token_embd.weight", ple.table_rows(), ple.row_dim);
     let ple_table = spec.ple.as_ref().map(table);
     let layers = (0..spec.layers).map(|i| layer(b, &spec, i)).collect();
-    let final_mix = mixer(b, &spec, "output_hc", false);
+    let final_mix = pre_norm(b, &spec, ("output_hc", false), "output_norm.weight");
     let output = if b.has(OUTPUT) { b.matrix(OUTPUT, spec.vocab, spec.hidden) } else { embed.clone() };
 
     for info in file.tensors() {
@@ -241,13 +272,17 @@ fn bind(file: &GgufFile, spec: Spec, mut warnings: Vec<String>, problems: Vec<Pr
 
 fn layer(b: &mut Binder<'_>, spec: &Spec, i: usize) -> Layer {
     let ple = spec.ple.as_ref().filter(|ple| ple.layer == i).map(|ple| ple_tensors(b, spec, ple, i));
-    let block_mix = mixer(b, spec, &format!("blk.{i}.hc_attn"), true);
+    let norm = |b: &mut Binder<'_>, stem: &str, norm: &str| {
+        pre_norm(b, spec, (&format!("blk.{i}.{stem}"), true), &format!("blk.{i}.{norm}.weight"))
+    };
+    let block_mix = norm(b, "hc_attn", "attn_norm");
     let block = match spec.kinds[i] {
         LayerKind::Gdn => Block::Gdn(gdn(b, spec, i)),
         LayerKind::Attention { ratio } => Block::Attention(attention(b, spec, i, ratio)),
     };
-    let moe_mix = mixer(b, spec, &format!("blk.{i}.hc_ffn"), true);
-    Layer { ple, block_mix, block, moe_mix, moe: moe(b, spec, i) }
+    // The name tells where the norm stands, not what it is applied to.
+    let ffn_mix = norm(b, "hc_ffn", "post_attention_norm");
+    Layer { ple, block_mix, block, ffn_mix, ffn: feed_forward(b, spec, i) }
 }
 
 fn ple_tensors(b: &mut Binder<'_>, spec: &Spec, ple: &PleSpec, i: usize) -> Ple {
@@ -263,24 +298,33 @@ fn ple_tensors(b: &mut Binder<'_>, spec: &Spec, ple: &PleSpec, i: usize) -> Ple 
     }
 }
 
-fn mixer(b: &mut Binder<'_>, spec: &Spec, stem: &str, inject: bool) -> Mixer {
-    let (wide, streams, low_rank) = (spec.wide(), spec.hyper_connections.streams, spec.hyper_connections.low_rank);
-    Mixer {
+fn pre_norm(b: &mut Binder<'_>, spec: &Spec, (stem, inject): (&str, bool), norm: &str) -> PreNorm {
+    let Some(connections) = &spec.hyper_connections else {
+        return PreNorm::Norm(b.vector(norm, spec.hidden));
+    };
+    let (wide, streams, low_rank) = (spec.wide(), connections.streams, connections.low_rank);
+    PreNorm::Mixer(Mixer {
         norm: b.vector(&format!("{stem}_norm.weight"), wide),
         down: b.matrix(&format!("{stem}_down.weight"), low_rank, wide),
         up: b.matrix(&format!("{stem}_up.weight"), wide, low_rank),
         inject: inject.then(|| b.matrix(&format!("{stem}_inject.weight"), streams, wide)),
-    }
+    })
 }
 
 fn gdn(b: &mut Binder<'_>, spec: &Spec, i: usize) -> Gdn {
     let name = |role: &str| format!("blk.{i}.{role}");
     let (hidden, gdn) = (spec.hidden, &spec.gdn);
+    let (qkv, gate) = gdn_inputs(b, gdn, hidden, i);
     Gdn {
-        qkv: b.matrix(&name("attn_qkv.weight"), gdn.channels(), hidden),
-        gate: b.matrix(&name("attn_gate.weight"), gdn.value_width(), hidden),
-        beta: b.matrix(&name("ssm_beta.weight"), gdn.value_heads, hidden),
-        alpha: b.matrix(&name("ssm_alpha.weight"), gdn.value_heads, hidden),
+        qkv,
+        gate,
+        gates: match gdn.heads {
+            HeadOrder::Tiled => GdnGates::Separate {
+                beta: b.matrix(&name("ssm_beta.weight"), gdn.value_heads, hidden),
+                alpha: b.matrix(&name("ssm_alpha.weight"), gdn.value_heads, hidden),
+            },
+            HeadOrder::Grouped => GdnGates::Packed(b.matrix(&name("ssm_ba.weight"), 2 * gdn.value_heads, hidden)),
+        },
         conv: b.taps(&name("ssm_conv1d.weight"), gdn.channels(), gdn.conv_taps),
         dt_bias: b.vector(&name("ssm_dt.bias"), gdn.value_heads),
         a: b.vector(&name("ssm_a"), gdn.value_heads),
@@ -289,14 +333,39 @@ fn gdn(b: &mut Binder<'_>, spec: &Spec, i: usize) -> Gdn {
     }
 }
 
+/// The rows of queries, keys and values, and those of the gate.
+fn gdn_inputs(b: &mut Binder<'_>, gdn: &GdnSpec, hidden: usize, i: usize) -> (TensorRef, TensorRef) {
+    let name = |role: &str| format!("blk.{i}.{role}.weight");
+    let (fused, qkv, gate) = (name("ssm_in"), name("attn_qkv"), name("attn_gate"));
+    if gdn.heads == HeadOrder::Tiled || !b.has_fused(&fused, &[&qkv, &gate]) {
+        return (b.matrix(&qkv, gdn.channels(), hidden), b.matrix(&gate, gdn.value_width(), hidden));
+    }
+    // For each key head its query, its key, then values and gates of its value heads.
+    let (dim, values) = (gdn.head_dim, gdn.group() * gdn.head_dim);
+    let stride = 2 * (dim + values);
+    let rows =
+        |at: usize, len: usize| (0..gdn.key_heads).map(move |head| head * stride + at).map(move |at| at..at + len);
+    let qkv = rows(0, dim).chain(rows(dim, dim)).chain(rows(2 * dim, values)).collect();
+    let gate = rows(2 * dim + values, values).collect();
+    let [qkv, gate] = b.parts(&fused, (None, gdn.key_heads * stride, hidden), [qkv, gate]);
+    (qkv, gate)
+}
+
 fn attention(b: &mut Binder<'_>, spec: &Spec, i: usize, ratio: usize) -> Attention {
     let name = |role: &str| format!("blk.{i}.{role}.weight");
     let (hidden, dim) = (spec.hidden, spec.head_dim);
     let (width, kv_width) = (spec.heads * dim, spec.kv_heads * dim);
+    let (fused, q, k, v) = (name("attn_qkv"), name("attn_q"), name("attn_k"), name("attn_v"));
+    let [q, k, v] = if b.has_fused(&fused, &[&q, &k, &v]) {
+        let (k, v) = (2 * width, 2 * width + kv_width);
+        b.parts(&fused, (None, v + kv_width, hidden), [0..k, k..v, v..v + kv_width].map(|rows| vec![rows]))
+    } else {
+        [b.matrix(&q, 2 * width, hidden), b.matrix(&k, kv_width, hidden), b.matrix(&v, kv_width, hidden)]
+    };
     Attention {
-        q: b.matrix(&name("attn_q"), 2 * width, hidden),
-        k: b.matrix(&name("attn_k"), kv_width, hidden),
-        v: b.matrix(&name("attn_v"), kv_width, hidden),
+        q,
+        k,
+        v,
         q_norm: b.vector(&name("attn_q_norm"), dim),
         k_norm: b.vector(&name("attn_k_norm"), dim),
         indexer: indexer(b, spec, i, ratio),
@@ -306,29 +375,44 @@ fn attention(b: &mut Binder<'_>, spec: &Spec, i: usize, ratio: usize) -> Attenti
 
 fn indexer(b: &mut Binder<'_>, spec: &Spec, i: usize, ratio: usize) -> Option<Indexer> {
     let name = |role: &str| format!("blk.{i}.indexer.{role}.weight");
-    if ratio == 0 {
+    let Some(indexer) = spec.indexer.as_ref().filter(|_| ratio > 0) else {
         // A dense layer may carry them all the same.
         for role in ["q_proj", "k_proj", "q_norm", "k_norm"] {
             b.ignore(&name(role));
         }
         return None;
-    }
-    let (hidden, dim) = (spec.hidden, spec.indexer.head_dim);
+    };
+    let (hidden, dim) = (spec.hidden, indexer.head_dim);
     Some(Indexer {
-        q_proj: b.matrix(&name("q_proj"), spec.indexer.heads * dim, hidden),
+        q_proj: b.matrix(&name("q_proj"), indexer.heads * dim, hidden),
         k_proj: b.matrix(&name("k_proj"), dim, hidden),
         q_norm: b.vector(&name("q_norm"), dim),
         k_norm: b.vector(&name("k_norm"), dim),
     })
 }
 
-fn moe(b: &mut Binder<'_>, spec: &Spec, i: usize) -> Moe {
+fn feed_forward(b: &mut Binder<'_>, spec: &Spec, i: usize) -> FeedForward {
     let name = |role: &str| format!("blk.{i}.ffn_{role}.weight");
-    let (hidden, e) = (spec.hidden, &spec.experts);
-    Moe {
-        router: b.matrix(&name("gate_inp"), e.count, hidden),
-        gate: b.experts(&name("gate_exps"), e.count, e.ff, hidden),
-        up: b.experts(&name("up_exps"), e.count, e.ff, hidden),
+    let hidden = spec.hidden;
+    let Some(e) = &spec.experts else {
+        let ff = spec.dense_ff.unwrap_or(hidden);
+        return FeedForward::Dense {
+            gate: b.matrix(&name("gate"), ff, hidden),
+            up: b.matrix(&name("up"), ff, hidden),
+            down: b.matrix(&name("down"), hidden, ff),
+        };
+    };
+    let (fused, gate, up) = (name("gate_up_exps"), name("gate_exps"), name("up_exps"));
+    let router = b.matrix(&name("gate_inp"), e.count, hidden);
+    let [gate, up] = if b.has_fused(&fused, &[&gate, &up]) {
+        b.parts(&fused, (Some(e.count), 2 * e.ff, hidden), [0..e.ff, e.ff..2 * e.ff].map(|rows| vec![rows]))
+    } else {
+        [b.experts(&gate, e.count, e.ff, hidden), b.experts(&up, e.count, e.ff, hidden)]
+    };
+    FeedForward::Moe(Moe {
+        router,
+        gate,
+        up,
         down: b.experts(&name("down_exps"), e.count, hidden, e.ff),
         shared_gate: b.matrix(&name("gate_inp_shexp"), 1, hidden),
         shared: SharedExpert {
@@ -336,5 +420,5 @@ fn moe(b: &mut Binder<'_>, spec: &Spec, i: usize) -> Moe {
             up: b.matrix(&name("up_shexp"), e.shared_ff, hidden),
             down: b.matrix(&name("down_shexp"), hidden, e.shared_ff),
         },
-    }
+    })
 }
