@@ -94,7 +94,10 @@ fn answer(conversation: &mut Conversation, engine: &mut Engine, n: usize, output
     let ids = conversation.ids(engine)?;
     let context = engine.plan().options.context;
     if ids.len() >= context {
-        bail!("the conversation has {} tokens: expected fewer than {context}, the context's length; /reset starts anew", ids.len());
+        bail!(
+            "the conversation has {} tokens: expected fewer than {context}, the context's length; /reset starts anew",
+            ids.len()
+        );
     }
     // A recurrent state cannot go back: what is not a continuation is computed from the start.
     let known = if ids.starts_with(engine.ids()) && ids.len() > engine.position() { engine.position() } else { 0 };

@@ -4,9 +4,11 @@ use std::collections::HashMap;
 
 use super::EngineError;
 use crate::device::{DeviceError, Kernel, Queue, sys};
+use crate::model::{GdnGate, HeadOrder};
 use crate::ops;
 use crate::plan::{
-    ActKind, AttentionOp, Buffer, Op, Plan, ROWS_PER_GROUP, Region, Rows, Step, plan_entries_max, plan_slots_at,
+    ActKind, AttentionOp, Buffer, GatesIn, Op, Plan, ROWS_PER_GROUP, Region, Rows, Step, plan_entries_max,
+    plan_slots_at,
 };
 
 /// Consecutive tokens of the chunk that a step computes.
@@ -89,7 +91,9 @@ impl Launcher<'_> {
     fn pending(&self, pending: bool, window: Window) -> (*const f32, *const f32) {
         let buffers = &self.plan.buffers;
         if pending {
-            (self.at(buffers.output, window), self.at(buffers.stream_weights, window))
+            let one_stream = self.plan.spec.hyper_connections.is_none();
+            let weights = if one_stream { std::ptr::null_mut() } else { self.at(buffers.stream_weights, window) };
+            (self.at(buffers.output, window), weights)
         } else {
             (std::ptr::null(), std::ptr::null())
         }
@@ -158,29 +162,44 @@ impl Launcher<'_> {
                     return self.experts(*weight, *x, *x_per_slot, *y, *plan, window);
                 }
                 Op::Act { kind, a, out } => return self.act(*kind, *a, *out, window),
-                Op::GdnConv { u, beta, alpha, conv, a, dt, window: conv_window, y, gates } => ops::gdn_conv(
-                    self.queue,
-                    sys::xk_gdn_conv_args {
-                        tokens,
-                        key_heads: spec.gdn.key_heads as u32,
-                        value_heads: spec.gdn.value_heads as u32,
-                        taps: spec.gdn.conv_taps as u32,
-                        eps,
-                        gate_group: spec.gdn.value_heads as u32,
-                        gate_row: spec.gdn.value_heads as u32,
-                        kernel: self.kernels.get("gdn", "gdn_conv")?,
-                        u: self.at(*u, window),
-                        window: self.state(*conv_window),
-                        conv: self.vector(*conv),
-                        beta: self.at(*beta, window),
-                        alpha: self.at(*alpha, window),
-                        ssm_a: self.vector(*a),
-                        dt: self.vector(*dt),
-                        y: self.at(*y, window),
-                        gates: self.at(*gates, window),
-                        ..Default::default()
-                    },
-                ),
+                Op::GdnConv { u, gates_in, conv, a, dt, window: conv_window, y, gates } => {
+                    let heads = spec.gdn.value_heads as u32;
+                    let group = heads / spec.gdn.key_heads as u32;
+                    let (beta, alpha, gate_group, gate_stride, gate_row): (*const f32, *const f32, _, _, _) =
+                        match *gates_in {
+                            GatesIn::Separate { beta, alpha } => {
+                                (self.at(beta, window), self.at(alpha, window), heads, 0, heads)
+                            }
+                            GatesIn::Packed(both) => {
+                                let first: *const f32 = self.at(both, window);
+                                (first, first.wrapping_add(group as usize), group, 2 * group, 2 * heads)
+                            }
+                        };
+                    ops::gdn_conv(
+                        self.queue,
+                        sys::xk_gdn_conv_args {
+                            tokens,
+                            key_heads: spec.gdn.key_heads as u32,
+                            value_heads: spec.gdn.value_heads as u32,
+                            taps: spec.gdn.conv_taps as u32,
+                            eps,
+                            gate_group,
+                            gate_stride,
+                            gate_row,
+                            kernel: self.kernels.get("gdn", "gdn_conv")?,
+                            u: self.at(*u, window),
+                            window: self.state(*conv_window),
+                            conv: self.vector(*conv),
+                            beta,
+                            alpha,
+                            ssm_a: self.vector(*a),
+                            dt: self.vector(*dt),
+                            y: self.at(*y, window),
+                            gates: self.at(*gates, window),
+                            ..Default::default()
+                        },
+                    )
+                }
                 Op::GdnStep { y, gates, u, window: conv_window, matrix, o } => ops::gdn_step(
                     self.queue,
                     sys::xk_gdn_step_args {
@@ -189,6 +208,7 @@ impl Launcher<'_> {
                         value_heads: spec.gdn.value_heads as u32,
                         taps: spec.gdn.conv_taps as u32,
                         scale: c(1.0 / (spec.gdn.head_dim as f64).sqrt()),
+                        grouped: u32::from(spec.gdn.heads == HeadOrder::Grouped),
                         kernel: self.kernels.get("gdn", "gdn_step")?,
                         y: self.at(*y, window),
                         gates: self.at(*gates, window),
@@ -205,6 +225,7 @@ impl Launcher<'_> {
                         rows: tokens * spec.gdn.value_heads as u32,
                         inv_head: c(1.0 / spec.gdn.head_dim as f64),
                         eps,
+                        silu: u32::from(spec.gdn.gate == GdnGate::Silu),
                         kernel: self.kernels.get("gdn", "gdn_norm")?,
                         o: self.at(*o, window),
                         z: self.at(*z, window),

@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::arena::{ArenaKind, Ledger, Region};
-use super::steps::{ActKind, AttentionOp, Buffer, BufferBook, Buffers, Op, Rows, SparseOp, Step};
-use super::{
-    Codebook, LOGIT_ROWS, LayerPlan, Options, Plan, PlanError, ROWS_PER_GROUP, StateItem, StateKind, Vector, Weight,
-};
+use super::scratch::{AttentionScratch, DenseScratch, GdnScratch, MoeScratch, PleScratch, Scratch, StreamScratch};
+use super::steps::{ActKind, AttentionOp, Buffer, BufferBook, Buffers, GatesIn, Op, Rows, SparseOp, Step};
+use super::{Codebook, LOGIT_ROWS, LayerPlan, Options, Plan, PlanError, StateItem, StateKind, Vector, Weight};
 use crate::load::pack::{Layout, codebook};
 use crate::model::{
-    Attention, Block, Bound, ExpertSpec, FeedForward, Gdn, GdnGates, HyperConnectionSpec, IndexerSpec, Layer,
-    LayerKind, Moe, Ple, PreNorm, Spec, TensorRef, VectorRef,
+    Attention, Block, Bound, FeedForward, Gdn, GdnGates, Layer, LayerKind, Mixer, Moe, Ple, PreNorm, Spec, TensorRef,
+    VectorRef,
 };
 
 /// Entries of int32 before the slots of an expert plan: a count and then triples.
@@ -22,72 +21,6 @@ pub fn plan_slots_at(max_entries: usize) -> usize {
 pub fn plan_entries_max(tokens: usize, used: usize, experts: usize, rows: usize) -> usize {
     let slots = tokens * used;
     slots.min(experts + slots / rows)
-}
-
-/// Buffers that layers share; each is written anew by every layer.
-struct Scratch {
-    streams: Rows,
-    low: Buffer,
-    low_act: Rows,
-    up: Buffer,
-    inject: Buffer,
-    mixed: Rows,
-    gdn: Option<GdnScratch>,
-    attention: Option<AttentionScratch>,
-    moe: MoeScratch,
-    ple: Option<PleScratch>,
-}
-
-struct GdnScratch {
-    u: Buffer,
-    z: Buffer,
-    beta: Buffer,
-    alpha: Buffer,
-    y: Buffer,
-    gates: Buffer,
-    o: Buffer,
-    out: Rows,
-}
-
-struct AttentionScratch {
-    qg: Buffer,
-    k: Buffer,
-    v: Buffer,
-    q: Buffer,
-    out: Rows,
-    sparse: Option<SparseScratch>,
-}
-
-struct SparseScratch {
-    iq_raw: Buffer,
-    ik_raw: Buffer,
-    iq: Buffer,
-    mean: Region,
-    score: Buffer,
-    selected: Buffer,
-}
-
-struct MoeScratch {
-    logits: Buffer,
-    chosen: Buffer,
-    weights: Buffer,
-    plan: Region,
-    gate: Buffer,
-    up: Buffer,
-    act: Rows,
-    down: Buffer,
-    shared_gate: Buffer,
-    shared_a: Buffer,
-    shared_b: Buffer,
-    shared_act: Rows,
-    shared_down: Buffer,
-}
-
-struct PleScratch {
-    rows: Rows,
-    key: Buffer,
-    value: Buffer,
-    n: Buffer,
 }
 
 struct Builder<'a> {
@@ -111,7 +44,7 @@ pub(super) fn plan(bound: &Bound, options: Options) -> Result<Plan, PlanError> {
         vectors: Vec::new(),
         state: Vec::new(),
         codebooks: BTreeMap::new(),
-        modules: ["hyper", "act", "moe"].map(String::from).into(),
+        modules: ["hyper", "act"].map(String::from).into(),
     };
     let (buffers, scratch) = b.buffers()?;
     let start = vec![Step { name: "hyper_start", op: Op::HyperStart }];
@@ -121,7 +54,7 @@ pub(super) fn plan(bound: &Bound, options: Options) -> Result<Plan, PlanError> {
         layers.push(LayerPlan { index, kind: spec.kinds[index], steps });
     }
     let mut head = Vec::new();
-    b.mixer(&bound.final_mix, true, &scratch, &mut head)?;
+    b.pre_norm(&bound.final_mix, true, &scratch, &mut head)?;
     head.push(b.matmul("output", &bound.output, scratch.mixed, buffers.logits)?);
     Ok(Plan {
         options,
@@ -139,23 +72,10 @@ pub(super) fn plan(bound: &Bound, options: Options) -> Result<Plan, PlanError> {
     })
 }
 
-/// The parts of a spec that kernels exist for.
-fn supported(spec: &Spec) -> Result<(&HyperConnectionSpec, &IndexerSpec, &ExpertSpec), PlanError> {
-    match (&spec.hyper_connections, &spec.indexer, &spec.experts) {
-        (Some(connections), Some(indexer), Some(experts)) => Ok((connections, indexer, experts)),
-        _ => Err(refused(spec)),
-    }
-}
-
-fn refused(spec: &Spec) -> PlanError {
-    PlanError::Architecture { got: spec.arch.name() }
-}
-
 impl Builder<'_> {
     fn buffers(&mut self) -> Result<(Buffers, Scratch), PlanError> {
         let (spec, options) = (self.spec, self.options);
-        let (connections, ..) = supported(spec)?;
-        let (hidden, wide, streams) = (spec.hidden, spec.wide(), connections.streams);
+        let (hidden, wide, streams) = (spec.hidden, spec.wide(), spec.streams());
         let mut book = BufferBook { ledger: &mut self.ledger, chunk: options.chunk };
         let logits_region = book.region("logits", 4 * spec.vocab * LOGIT_ROWS.min(options.chunk))?;
         let buffers = Buffers {
@@ -168,18 +88,7 @@ impl Builder<'_> {
             stream_weights: book.buffer("stream_weights", streams)?,
             logits: Buffer { region: logits_region, row_bytes: 4 * spec.vocab as u64 },
         };
-        let scratch = Scratch {
-            streams: book.rows("streams", wide)?,
-            low: book.buffer("low", connections.low_rank)?,
-            low_act: book.rows("low_act", connections.low_rank)?,
-            up: book.buffer("up", wide)?,
-            inject: book.buffer("inject", streams)?,
-            mixed: book.rows("mixed", hidden)?,
-            gdn: gdn_scratch(&mut book, spec)?,
-            attention: attention_scratch(&mut book, spec, options)?,
-            moe: moe_scratch(&mut book, spec, options)?,
-            ple: spec.ple.as_ref().map(|ple| ple_scratch(&mut book, spec, ple.width())).transpose()?,
-        };
+        let scratch = Scratch::book(&mut book, spec, options)?;
         Ok((buffers, scratch))
     }
 
@@ -191,7 +100,7 @@ impl Builder<'_> {
             self.ple(index, ple, scratch, ngrams, pending, &mut steps)?;
             pending = false;
         }
-        self.mixer(&layer.block_mix, pending, s, &mut steps)?;
+        self.pre_norm(&layer.block_mix, pending, s, &mut steps)?;
         match &layer.block {
             Block::Gdn(gdn) => {
                 let scratch = s.gdn.as_ref().expect("the spec has a delta net layer, so its buffers were booked");
@@ -203,15 +112,44 @@ impl Builder<'_> {
                 self.attention(index, attention, s.mixed, scratch, buffers.output, &mut steps)?;
             }
         }
-        self.mixer(&layer.ffn_mix, true, s, &mut steps)?;
-        let FeedForward::Moe(moe) = &layer.ffn else { return Err(refused(self.spec)) };
-        self.moe(moe, s.mixed, &s.moe, &mut steps)?;
+        self.pre_norm(&layer.ffn_mix, true, s, &mut steps)?;
+        match &layer.ffn {
+            FeedForward::Moe(moe) => {
+                let scratch = s.moe.as_ref().expect("the spec has experts, so their buffers were booked");
+                self.moe(moe, s.mixed, scratch, &mut steps)?;
+            }
+            FeedForward::Dense { gate, up, down } => {
+                let scratch = s.dense.as_ref().expect("the spec has a feed-forward, so its buffers were booked");
+                self.dense([gate, up, down], s.mixed, scratch, buffers.output, &mut steps)?;
+            }
+        }
         Ok(steps)
     }
 
+    /// The residual, with the pending output added, to one normalised vector.
+    fn pre_norm(&mut self, norm: &PreNorm, pending: bool, s: &Scratch, steps: &mut Vec<Step>) -> Result<(), PlanError> {
+        match norm {
+            PreNorm::Norm(norm) => {
+                let norm = self.vector(norm)?;
+                steps.push(Step { name: "norm", op: Op::HyperNorm { pending, norm, out: s.mixed } });
+                Ok(())
+            }
+            PreNorm::Mixer(mixer) => {
+                let scratch = s.streams.as_ref().expect("the spec has streams, so their buffers were booked");
+                self.mixer(mixer, pending, scratch, s.mixed, steps)
+            }
+        }
+    }
+
     /// Streams to one vector. The final mixer has no `inject`.
-    fn mixer(&mut self, mixer: &PreNorm, pending: bool, s: &Scratch, steps: &mut Vec<Step>) -> Result<(), PlanError> {
-        let PreNorm::Mixer(mixer) = mixer else { return Err(refused(self.spec)) };
+    fn mixer(
+        &mut self,
+        mixer: &Mixer,
+        pending: bool,
+        s: &StreamScratch,
+        mixed: Rows,
+        steps: &mut Vec<Step>,
+    ) -> Result<(), PlanError> {
         let norm = self.vector(&mixer.norm)?;
         steps.push(Step { name: "hyper_norm", op: Op::HyperNorm { pending, norm, out: s.streams } });
         steps.push(self.matmul("hyper_down", &mixer.down, s.streams, s.low)?);
@@ -225,7 +163,7 @@ impl Builder<'_> {
             }
             None => None,
         };
-        steps.push(Step { name: "hyper_mix", op: Op::HyperMix { a: s.up, x: s.streams, inject, out: s.mixed } });
+        steps.push(Step { name: "hyper_mix", op: Op::HyperMix { a: s.up, x: s.streams, inject, out: mixed } });
         Ok(())
     }
 
@@ -246,11 +184,22 @@ impl Builder<'_> {
         let matrix = self.state(layer, StateKind::Matrix, matrix_bytes)?;
         steps.push(self.matmul("gdn_qkv", &gdn.qkv, x, s.u)?);
         steps.push(self.matmul("gdn_gate", &gdn.gate, x, s.z)?);
-        let GdnGates::Separate { beta, alpha } = &gdn.gates else { return Err(refused(self.spec)) };
-        steps.push(self.matmul("gdn_beta", beta, x, s.beta)?);
-        steps.push(self.matmul("gdn_alpha", alpha, x, s.alpha)?);
+        let [first, second] = s.gates_in;
+        let gates_in = match &gdn.gates {
+            GdnGates::Separate { beta, alpha } => {
+                // Betas take the first half of a buffer that could hold both.
+                let first = Buffer { row_bytes: second.row_bytes, ..first };
+                steps.push(self.matmul("gdn_beta", beta, x, first)?);
+                steps.push(self.matmul("gdn_alpha", alpha, x, second)?);
+                GatesIn::Separate { beta: first, alpha: second }
+            }
+            GdnGates::Packed(both) => {
+                steps.push(self.matmul("gdn_gates", both, x, first)?);
+                GatesIn::Packed(first)
+            }
+        };
         let (conv, a, dt) = (self.vector(&gdn.conv)?, self.vector(&gdn.a)?, self.vector(&gdn.dt_bias)?);
-        let op = Op::GdnConv { u: s.u, beta: s.beta, alpha: s.alpha, conv, a, dt, window, y: s.y, gates: s.gates };
+        let op = Op::GdnConv { u: s.u, gates_in, conv, a, dt, window, y: s.y, gates: s.gates };
         steps.push(Step { name: "gdn_conv", op });
         let op = Op::GdnStep { y: s.y, gates: s.gates, u: s.u, window, matrix, o: s.o };
         steps.push(Step { name: "gdn_step", op });
@@ -278,13 +227,12 @@ impl Builder<'_> {
         steps.push(self.matmul("attention_k", &attention.k, x, s.k)?);
         steps.push(self.matmul("attention_v", &attention.v, x, s.v)?);
         let mut sparse = None;
-        if let (Some(indexer), Some(scratch), LayerKind::Attention { ratio }) =
-            (&attention.indexer, &s.sparse, self.spec.kinds[layer])
+        if let (Some(indexer), Some(index), Some(scratch), LayerKind::Attention { ratio }) =
+            (&attention.indexer, &self.spec.indexer, &s.sparse, self.spec.kinds[layer])
         {
             self.modules.insert("select".to_owned());
             steps.push(self.matmul("index_q", &indexer.q_proj, x, scratch.iq_raw)?);
             steps.push(self.matmul("index_k", &indexer.k_proj, x, scratch.ik_raw)?);
-            let (_, index, _) = supported(self.spec)?;
             let dim = index.head_dim;
             let max_blocks = (context / ratio).max(1);
             sparse = Some(SparseOp {
@@ -320,7 +268,23 @@ impl Builder<'_> {
         Ok(())
     }
 
+    fn dense(
+        &mut self,
+        [gate, up, down]: [&TensorRef; 3],
+        x: Rows,
+        s: &DenseScratch,
+        y: Buffer,
+        steps: &mut Vec<Step>,
+    ) -> Result<(), PlanError> {
+        steps.push(self.matmul("ffn_gate", gate, x, s.gate)?);
+        steps.push(self.matmul("ffn_up", up, x, s.up)?);
+        steps.push(Step { name: "ffn_act", op: Op::Act { kind: ActKind::Swiglu { b: s.up }, a: s.gate, out: s.act } });
+        steps.push(self.matmul("ffn_down", down, s.act, y)?);
+        Ok(())
+    }
+
     fn moe(&mut self, moe: &Moe, x: Rows, s: &MoeScratch, steps: &mut Vec<Step>) -> Result<(), PlanError> {
+        self.modules.insert("moe".to_owned());
         steps.push(self.matmul("router", &moe.router, x, s.logits)?);
         let op = Op::MoeRoute { logits: s.logits, chosen: s.chosen, weights: s.weights, plan: s.plan };
         steps.push(Step { name: "moe_route", op });
@@ -417,90 +381,4 @@ impl Builder<'_> {
         self.state.push(StateItem { layer, kind, region });
         Ok(self.state.len() - 1)
     }
-}
-
-fn gdn_scratch(book: &mut BufferBook<'_>, spec: &Spec) -> Result<Option<GdnScratch>, PlanError> {
-    if !spec.kinds.contains(&LayerKind::Gdn) {
-        return Ok(None);
-    }
-    let gdn = &spec.gdn;
-    Ok(Some(GdnScratch {
-        u: book.buffer("gdn_u", gdn.channels())?,
-        z: book.buffer("gdn_z", gdn.value_width())?,
-        beta: book.buffer("gdn_beta", gdn.value_heads)?,
-        alpha: book.buffer("gdn_alpha", gdn.value_heads)?,
-        y: book.buffer("gdn_y", gdn.channels())?,
-        gates: book.buffer("gdn_gates", 2 * gdn.value_heads)?,
-        o: book.buffer("gdn_o", gdn.value_width())?,
-        out: book.rows("gdn_out", gdn.value_width())?,
-    }))
-}
-
-fn attention_scratch(
-    book: &mut BufferBook<'_>,
-    spec: &Spec,
-    options: Options,
-) -> Result<Option<AttentionScratch>, PlanError> {
-    if spec.attention_layers() == 0 {
-        return Ok(None);
-    }
-    let (width, kv_width) = (spec.heads * spec.head_dim, spec.kv_heads * spec.head_dim);
-    let ratios = spec.kinds.iter().filter_map(|kind| match kind {
-        LayerKind::Attention { ratio } if *ratio > 0 => Some(*ratio),
-        _ => None,
-    });
-    let sparse = match ratios.min() {
-        Some(ratio) => {
-            let (_, index, _) = supported(spec)?;
-            let (heads, dim) = (index.heads, index.head_dim);
-            Some(SparseScratch {
-                iq_raw: book.buffer("index_q_raw", heads * dim)?,
-                ik_raw: book.buffer("index_k_raw", dim)?,
-                iq: book.buffer("index_q", heads * dim)?,
-                mean: book.region("index_mean", 4 * (options.chunk / ratio + 2) * dim)?,
-                score: book.buffer("index_score", (options.context / ratio).max(1))?,
-                selected: book.buffer("index_selected", index.budget_tokens / ratio)?,
-            })
-        }
-        None => None,
-    };
-    Ok(Some(AttentionScratch {
-        qg: book.buffer("attention_qg", 2 * width)?,
-        k: book.buffer("attention_k", kv_width)?,
-        v: book.buffer("attention_v", kv_width)?,
-        q: book.buffer("attention_q", width)?,
-        out: book.rows("attention_out", width)?,
-        sparse,
-    }))
-}
-
-fn moe_scratch(book: &mut BufferBook<'_>, spec: &Spec, options: Options) -> Result<MoeScratch, PlanError> {
-    let (_, _, e) = supported(spec)?;
-    // The plan of single rows has the most entries: one a slot.
-    let entries = plan_entries_max(options.chunk, e.used, e.count, ROWS_PER_GROUP).max(e.used);
-    let plan_words = plan_slots_at(entries) + options.chunk * e.used;
-    Ok(MoeScratch {
-        logits: book.buffer("router_logits", e.count)?,
-        chosen: book.buffer("chosen", e.used)?,
-        weights: book.buffer("expert_weights", e.used)?,
-        plan: book.region("expert_plan", 4 * plan_words)?,
-        gate: book.buffer("expert_gate", e.used * e.ff)?,
-        up: book.buffer("expert_up", e.used * e.ff)?,
-        act: book.rows("expert_act", e.used * e.ff)?,
-        down: book.buffer("expert_down", e.used * spec.hidden)?,
-        shared_gate: book.buffer("shared_gate", 1)?,
-        shared_a: book.buffer("shared_expert_gate", e.shared_ff)?,
-        shared_b: book.buffer("shared_expert_up", e.shared_ff)?,
-        shared_act: book.rows("shared_act", e.shared_ff)?,
-        shared_down: book.buffer("shared_expert_down", spec.hidden)?,
-    })
-}
-
-fn ple_scratch(book: &mut BufferBook<'_>, spec: &Spec, width: usize) -> Result<PleScratch, PlanError> {
-    Ok(PleScratch {
-        rows: book.rows("ple_rows", width)?,
-        key: book.buffer("ple_key", spec.wide())?,
-        value: book.buffer("ple_value", spec.hidden)?,
-        n: book.buffer("ple_n", spec.wide())?,
-    })
 }

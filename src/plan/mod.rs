@@ -5,13 +5,14 @@
 
 mod arena;
 mod layers;
+mod scratch;
 mod steps;
 
 use std::collections::BTreeSet;
 
 pub use arena::{ARENA_BYTES_MAX, ArenaKind, Ledger, Region};
 pub use layers::{plan_entries_max, plan_slots_at};
-pub use steps::{ActKind, AttentionOp, Buffer, Buffers, Op, Rows, SparseOp, Step};
+pub use steps::{ActKind, AttentionOp, Buffer, Buffers, GatesIn, Op, Rows, SparseOp, Step};
 
 use crate::model::{Bound, KvType, LayerKind, Spec, TensorRef, VectorRef};
 use crate::quant::Format;
@@ -123,8 +124,6 @@ pub enum PlanError {
     Context { max: usize, got: usize },
     #[error("chunk: expected 1 to {max} tokens, got {got}")]
     Chunk { max: usize, got: usize },
-    #[error("architecture: the kernels run qwen4exp, the model is {got}")]
-    Architecture { got: &'static str },
     #[error("{what}: the kernels take {expected}, the model has {got}")]
     Kernel { what: &'static str, expected: String, got: usize },
     #[error("{what}: one piece needs {bytes} bytes, and an arena holds at most {max}")]

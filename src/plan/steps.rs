@@ -66,6 +66,15 @@ pub enum ActKind {
     Copy,
 }
 
+/// Where the delta net's raw gates lie.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum GatesIn {
+    /// f32 [token][value_heads] each.
+    Separate { beta: Buffer, alpha: Buffer },
+    /// f32 [token][key_heads][betas of its value heads, then alphas].
+    Packed(Buffer),
+}
+
 /// What a step computes. `vector` fields index the plan's vectors, `weight` fields its weights, `state` fields its state.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Op {
@@ -106,8 +115,7 @@ pub enum Op {
     },
     GdnConv {
         u: Buffer,
-        beta: Buffer,
-        alpha: Buffer,
+        gates_in: GatesIn,
         conv: usize,
         a: usize,
         dt: usize,
