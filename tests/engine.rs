@@ -3,6 +3,15 @@
 //! `tests/data/demo/oracle.json` holds, for five prompts of the demo model, llama.cpp's token ids, most likely tokens and greedy continuation with float
 //! activations, and how far its own quantised arithmetic lies from that; `last_logits.f32` the logits of each prompt's last position, in the file's order.
 
+#[path = "support/gguf_writer.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod gguf_writer;
+#[path = "support/random.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod random;
+#[path = "support/random_model.rs"]
+mod random_model;
+
 use std::sync::{Arc, OnceLock};
 
 use bankshot::cli::DEMO_MODEL;
@@ -95,6 +104,27 @@ fn chunks_do_not_change_bits_and_the_reference_has_them() {
         for (at, id) in ids.iter().enumerate() {
             let logits: Vec<u32> = oracle.step(*id).iter().map(|logit| logit.to_bits()).collect();
             assert!(logits == whole[at], "reference at {at}, {kv:?} cache");
+        }
+    }
+}
+
+#[test]
+fn every_architecture_has_the_bits_of_the_reference() {
+    for arch in ["qwen35", "qwen35moe", "qwen3next", "qwen4exp"] {
+        let model = Arc::new(Model::from_static(random_model::random_model(arch).leak()).unwrap());
+        assert_eq!(model.bound().warnings, Vec::<String>::new(), "{arch}");
+        let ids: Vec<u32> = (0..75u32).map(|i| if i == 40 { 7 } else { i * i * 31 % 263 }).collect();
+        for kv in [KvType::F16, KvType::F32] {
+            let mut oracle = OracleSession::new(model.file(), model.bound(), kv);
+            let expected: Vec<Vec<f32>> = ids.iter().map(|id| oracle.step(*id)).collect();
+            assert!(expected.iter().flatten().all(|logit| logit.is_finite()), "{arch}");
+            let expected: Vec<Vec<u32>> =
+                expected.iter().map(|row| row.iter().map(|logit| logit.to_bits()).collect()).collect();
+            for chunk in [75, 9, 1] {
+                let rows = all_logits(&mut engine(Arc::clone(&model), 80, chunk, kv), &ids);
+                let differs = rows.iter().zip(&expected).position(|(a, b)| a != b);
+                assert_eq!(differs, None, "{arch}, chunks of {chunk}, {kv:?} cache: first position that differs");
+            }
         }
     }
 }
