@@ -30,11 +30,18 @@ struct Entry {
     name: String,
     source: PathBuf,
     defines: Vec<String>,
+    /// Whether cards get code of their own, compiled with `XK_CARD`.
+    for_cards: bool,
 }
 
 /// A compiled module, as files in the output folder.
 pub struct Module {
     name: String,
+    code: Code,
+    card_code: Option<Code>,
+}
+
+struct Code {
     hash: String,
     text: PathBuf,
     spirv: PathBuf,
@@ -61,7 +68,7 @@ fn read_manifest(folder: &Path) -> Result<Vec<Entry>, String> {
         let Some(name) = words.next() else { continue };
         let place = format!("{}:{}", path.display(), index + 1);
         let source = words.next().ok_or_else(|| format!("{place}: module {name} names no source file"))?;
-        let defines: Vec<_> = words.collect();
+        let (marks, defines): (Vec<_>, Vec<_>) = words.partition(|word| word == "+card");
         if let Some(word) = defines.iter().find(|d| !d.starts_with("-D")) {
             return Err(format!("{place}: {word} is not a -D define"));
         }
@@ -71,14 +78,17 @@ fn read_manifest(folder: &Path) -> Result<Vec<Entry>, String> {
         if entries.iter().any(|e| e.name == name) {
             return Err(format!("{place}: there are two modules named {name}"));
         }
-        entries.push(Entry { name, source: folder.join(source), defines });
+        entries.push(Entry { name, source: folder.join(source), defines, for_cards: !marks.is_empty() });
     }
     Ok(entries)
 }
 
 /// The text of a module with its defines and our own headers in place; `<...>` headers come from the compiler.
-fn self_contained(entry: &Entry, folder: &Path) -> Result<String, String> {
+fn self_contained(entry: &Entry, folder: &Path, card: bool) -> Result<String, String> {
     let mut text = PREAMBLE.to_owned();
+    if card {
+        text.push_str("#define XK_CARD 1\n");
+    }
     for define in &entry.defines {
         let (name, value) = define[2..].split_once('=').unwrap_or((&define[2..], "1"));
         let _ = writeln!(text, "#define {name} {value}");
@@ -207,14 +217,20 @@ impl<'a> Compiler<'a> {
 }
 
 fn compile(entry: &Entry, folder: &Path, out: &Path, compiler: &Compiler) -> Result<Module, String> {
-    let text = self_contained(entry, folder)?;
+    let code = compile_for(entry, false, folder, out, compiler)?;
+    let card_code = entry.for_cards.then(|| compile_for(entry, true, folder, out, compiler)).transpose()?;
+    Ok(Module { name: entry.name.clone(), code, card_code })
+}
+
+fn compile_for(entry: &Entry, card: bool, folder: &Path, out: &Path, compiler: &Compiler) -> Result<Code, String> {
+    let text = self_contained(entry, folder, card)?;
     let mut hash = Hash::new();
     hash.add(&text).add(&compiler.toolchain.version);
     for option in OPTIONS {
         hash.add(option);
     }
     let hash = hash.hex();
-    let stem = format!("{}-{hash}", entry.name);
+    let stem = format!("{}{}-{hash}", entry.name, if card { "-card" } else { "" });
     let text_path = out.join(format!("{stem}.cpp"));
     let spirv = out.join(format!("{stem}.spv"));
     let names = out.join(format!("{stem}.names"));
@@ -259,7 +275,7 @@ fn compile(entry: &Entry, folder: &Path, out: &Path, compiler: &Compiler) -> Res
     if kernels.is_empty() {
         return Err(format!("kernel module {} holds no kernel", entry.name));
     }
-    Ok(Module { name: entry.name.clone(), hash, text: text_path, spirv, kernels })
+    Ok(Code { hash, text: text_path, spirv, kernels })
 }
 
 /// A module in one file: a line with the hash of the rest, a line with the kernels' names, the SPIR-V.
@@ -281,7 +297,8 @@ fn unpack(packed: &[u8]) -> Option<(String, Vec<u8>)> {
 fn remove_stale(out: &Path, modules: &[Module]) {
     for file in fs::read_dir(out).into_iter().flatten().flatten() {
         let path = file.path();
-        let kept = modules.iter().any(|m| path.file_stem() == m.spirv.file_stem());
+        let mut kept = modules.iter().flat_map(|m| std::iter::once(&m.code).chain(&m.card_code));
+        let kept = kept.any(|code| path.file_stem() == code.spirv.file_stem());
         if !kept && path.extension().is_some_and(|e| e == "spv" || e == "names" || e == "cpp") {
             let _ = fs::remove_file(path);
         }
@@ -295,11 +312,13 @@ pub fn write_table(out: &Path, toolchain: &Toolchain, modules: &[Module]) -> Res
         "/// Every module of this build, in the order of the manifest.\npub static MODULES: &[ModuleCode] = &[\n",
     );
     for m in modules {
+        let card_spirv =
+            m.card_code.as_ref().map_or("None".to_owned(), |c| format!("Some(include_bytes!({:?}))", c.spirv));
         let _ = writeln!(
             table,
             "    ModuleCode {{\n        name: {:?},\n        hash: {:?},\n        kernels: &{:?},\n        \
-             spirv: include_bytes!({:?}),\n        source: include_str!({:?}),\n    }},",
-            m.name, m.hash, m.kernels, m.spirv, m.text
+             spirv: include_bytes!({:?}),\n        card_spirv: {card_spirv},\n        source: include_str!({:?}),\n    }},",
+            m.name, m.code.hash, m.code.kernels, m.code.spirv, m.code.text
         );
     }
     table.push_str("];\n");

@@ -16,6 +16,8 @@ use random::{Random, random_rows};
 struct Bench {
     card: Card,
     queue: Queue,
+    /// Whether the CPU runs the code that is meant for cards.
+    card_code: bool,
 }
 
 impl Bench {
@@ -23,12 +25,16 @@ impl Bench {
         let device = devices().unwrap().into_iter().find(|device| device.is_cpu).expect("the OpenCL CPU device");
         let card = Card::open(device.index).unwrap();
         let queue = Queue::new(&card).unwrap();
-        Bench { card, queue }
+        Bench { card, queue, card_code: false }
     }
 
     fn kernel(&self, module: &str, name: &str) -> Kernel {
-        let code = kernels::find(module).unwrap_or_else(|| panic!("module {module}"));
-        Module::new(&self.card, code, cache::folder().as_deref()).unwrap().kernel(name).unwrap()
+        let mut code = *kernels::find(module).unwrap_or_else(|| panic!("module {module}"));
+        if self.card_code {
+            code.spirv = code.spirv_for(false);
+            code.hash = Box::leak(format!("{}-card", code.hash).into_boxed_str());
+        }
+        Module::new(&self.card, &code, cache::folder().as_deref()).unwrap().kernel(name).unwrap()
     }
 
     fn put(&self, bytes: &[u8]) -> Span {
@@ -124,9 +130,23 @@ fn pack(format: Format, n: usize, k: usize, data: &[u8]) -> Vec<u8> {
 
 #[test]
 fn matrices_of_every_format_equal_the_reference() {
-    let bench = Bench::new();
+    check_matrices(&Bench::new(), &Format::ALL);
+}
+
+#[test]
+fn matrices_equal_the_reference_in_the_code_for_cards() {
+    let own = |format: &Format| {
+        let module = kernels::find(&format!("matmul_{}", format.name().to_ascii_lowercase()));
+        module.is_some_and(|module| module.card_spirv.is_some())
+    };
+    let formats: Vec<Format> = Format::ALL.into_iter().filter(own).collect();
+    assert_eq!(formats.len(), 8, "{formats:?}");
+    check_matrices(&Bench { card_code: true, ..Bench::new() }, &formats);
+}
+
+fn check_matrices(bench: &Bench, formats: &[Format]) {
     let mut random = Random(11);
-    for format in Format::ALL {
+    for format in formats.iter().copied() {
         let wide = [(1, 256), (4, 2560), (37, 512), (64, 4352)];
         let narrow = [(16, 32), (5, 160), (40, 640), (17, 1312), (64, 8224)];
         let shapes = if Layout::of(format).columns == 256 { &wide[..] } else { &narrow[..] };
@@ -137,7 +157,7 @@ fn matrices_of_every_format_equal_the_reference() {
             for tokens in [1, 2, 8, 9, 19] {
                 let x = activations(&mut random, tokens, k);
                 let expected: Vec<f32> = x.iter().flat_map(|x| matvec(&matrix, x)).collect();
-                let (mut args, _kernel, _table) = matmul_args(&bench, format, n, k, tokens);
+                let (mut args, _kernel, _table) = matmul_args(bench, format, n, k, tokens);
                 let (rows, _spans) = bench.rows(&x);
                 // Guard words behind the output show writes out of bounds.
                 let y = bench.put(&vec![0xA5; 4 * (tokens * n + 16)]);

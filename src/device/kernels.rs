@@ -9,8 +9,17 @@ pub struct ModuleCode {
     /// Names of the kernels, sorted.
     pub kernels: &'static [&'static str],
     pub spirv: &'static [u8],
+    /// The same as it is better compiled for cards, if that is not the same.
+    pub card_spirv: Option<&'static [u8]>,
     /// Complete source, for backends that take no SPIR-V.
     pub source: &'static str,
+}
+
+impl ModuleCode {
+    /// The SPIR-V for a device of that kind.
+    pub fn spirv_for(&self, is_cpu: bool) -> &'static [u8] {
+        self.card_spirv.filter(|_| !is_cpu).unwrap_or(self.spirv)
+    }
 }
 
 include!(concat!(env!("OUT_DIR"), "/kernels.rs"));

@@ -47,13 +47,14 @@ impl Module {
         let (name, hash) = (text(code.name), text(code.hash));
         let names: Vec<CString> = code.kernels.iter().map(|k| text(k)).collect();
         let pointers: Vec<_> = names.iter().map(|n| n.as_ptr()).collect();
+        let spirv = code.spirv_for(card.info().is_cpu);
         let desc = sys::xk_module_desc {
             struct_size: size_of::<sys::xk_module_desc>() as u32,
             kernel_count: pointers.len() as u32,
             name: name.as_ptr(),
             kernel_names: pointers.as_ptr(),
-            spirv: code.spirv.as_ptr().cast(),
-            spirv_bytes: code.spirv.len() as u64,
+            spirv: spirv.as_ptr().cast(),
+            spirv_bytes: spirv.len() as u64,
             source: code.source.as_ptr().cast(),
             source_bytes: code.source.len() as u64,
             hash: hash.as_ptr(),

@@ -4,11 +4,17 @@
 #pragma once
 #include "math.hpp"
 
-// Sum of four int8 products.
+// Sum of four int8 products. Code for cards names the operation, which the driver resolves: the B70's compiler does not
+// always find it in shifts (docs/kernels.md). On the CPU the name is slower than shifts.
+#if defined(XK_CARD) && defined(__SYCL_DEVICE_ONLY__) && !defined(__NVPTX__)
+SYCL_EXTERNAL int dot_4x8packed_ss_int(unsigned a, unsigned b);
+static inline int xk_dot4(int a, int b) { return dot_4x8packed_ss_int((unsigned)a, (unsigned)b); }
+#else
 static inline int xk_dot4(int a, int b) {
     return (int)(int8_t)a * (int)(int8_t)b + (int)(int8_t)(a >> 8) * (int)(int8_t)(b >> 8) +
            (int)(int8_t)(a >> 16) * (int)(int8_t)(b >> 16) + (a >> 24) * (b >> 24);
 }
+#endif
 static inline float xk_half_to_float(uint16_t h) { return (float)sycl::bit_cast<sycl::half>(h); }
 // Four bytes, each 0..127, minus c each; c <= 128 and no byte crosses its neighbour.
 static inline int xk_sub_bytes(uint32_t v, uint32_t c4) { return (int)(((v | 0x80808080u) - c4) ^ 0x80808080u); }

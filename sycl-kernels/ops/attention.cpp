@@ -5,6 +5,7 @@
 
 using kv_t = XK_KV;
 constexpr int kD = XK_HEAD_DIM, kPiece = 64, kTeams = 8;
+constexpr int kAtOnce = 4; // keys in flight, which hide each other's latency; divides kPiece
 
 // y = rope(rms_norm(x, w), p) for one vector of n values, through the lane that owns i mod 16.
 template <class Store> static inline void norm_rope(sycl::sub_group sg, int lane, const float *x, const float *w,
@@ -172,16 +173,21 @@ XK_KERNEL void attention(const float *q, const float *qg, const kv_t *k_cache, c
         if (piece < pieces) {
             const int j0 = piece * kPiece, count = visible - j0 < kPiece ? visible - j0 : kPiece;
             float m = -3.0e38f;
-            for (int j = 0; j < count; j++) {
-                const kv_t *kk = k_cache + ((size_t)position_of(j0 + j) * kv_heads + kv_head) * kD;
-                float p = 0.0f;
+            for (int j = 0; j < count; j += kAtOnce) {
 #pragma unroll
-                for (int i = 0; i < kD / 16; i++)
-                    p = sycl::fma(qr[i], (float)kk[i * 16 + lane], p);
-                const float sc = xk_tree16(sg, p) * scale;
-                m = xk_max(m, sc);
-                if (lane == 0)
-                    e_slot[j] = sc;
+                for (int u = 0; u < kAtOnce; u++) {
+                    // Past the end the last position comes again, which changes no maximum.
+                    const int at = j + u < count ? j + u : count - 1;
+                    const kv_t *kk = k_cache + ((size_t)position_of(j0 + at) * kv_heads + kv_head) * kD;
+                    float p = 0.0f;
+#pragma unroll
+                    for (int i = 0; i < kD / 16; i++)
+                        p = sycl::fma(qr[i], (float)kk[i * 16 + lane], p);
+                    const float sc = xk_tree16(sg, p) * scale;
+                    m = xk_max(m, sc);
+                    if (lane == 0)
+                        e_slot[j + u] = sc;
+                }
             }
             sycl::group_barrier(sg);
             float z = 0.0f;

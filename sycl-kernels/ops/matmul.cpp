@@ -73,7 +73,7 @@ template <int R> static inline void matmul(float *partial, const uint32_t *w, co
             F::load(u, b % (F::unit / 32), lane, table, blk);
 #pragma unroll
             for (int r = 0; r < R; r++) {
-                const int *xq = q + (x_row[r] * k + b * 32) / 4;
+                const int *xq = q + x_row[r] * (k / 4) + b * 8;
                 int i0 = 0, i1 = 0;
 #pragma unroll
                 for (int i = 0; i < 4; i++)
