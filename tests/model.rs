@@ -6,11 +6,14 @@
 #[path = "support/gguf_writer.rs"]
 mod gguf_writer;
 
+use std::collections::HashMap;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use bankshot::gguf::GgufFile;
-use bankshot::model::{Block, Bound, Census, KvType, LayerKind, ModelError};
+use bankshot::model::{Block, Bound, Census, GdnGate, GdnGates, KvType, LayerKind, ModelError, Part, PreNorm};
 use bankshot::oracle::OracleSession;
+use bankshot::oracle::gdn::unpack_gates;
 use gguf_writer::GgufWriter;
 
 enum Value {
@@ -23,117 +26,279 @@ enum Value {
 }
 use Value::{Flags, Float, Int, Ints, Longs, Text};
 
-/// A model of two layers, the first with the n-gram embedding and a delta net, the second with sparse attention.
+/// Sizes of a model.
+#[derive(Clone, Copy)]
+struct Shape {
+    arch: &'static str,
+    layers: u32,
+    hidden: u32,
+    vocab: u32,
+    heads: [u32; 2],
+    head_dim: u32,
+    rope: u32,
+    gdn_heads: [u32; 2],
+    gdn_dim: u32,
+    /// Experts, used, widths of one and of the shared one.
+    experts: [u32; 4],
+    ff: u32,
+    /// Streams and low rank.
+    streams: [u32; 2],
+    /// Heads, their width, budget, ratio.
+    indexer: [u32; 4],
+    ple: PleShape,
+}
+
+#[derive(Clone, Copy)]
+struct PleShape {
+    layer: u32,
+    ngram: u32,
+    heads: u32,
+    taps: u32,
+    row: u32,
+    rows: u32,
+}
+
+/// A model of two layers, the first a delta net, the second attention; of `qwen4exp` the first with the embedding of
+/// n-grams, the second sparse.
+fn tiny(arch: &'static str) -> Shape {
+    Shape {
+        arch,
+        layers: 2,
+        hidden: 32,
+        vocab: 8,
+        heads: [2, 1],
+        head_dim: 16,
+        rope: 8,
+        gdn_heads: if arch == "qwen4exp" { [1, 2] } else { [2, 4] },
+        gdn_dim: 16,
+        experts: [4, 2, 32, 32],
+        ff: 64,
+        streams: [2, 32],
+        indexer: [2, 16, 4, 2],
+        ple: PleShape { layer: 0, ngram: 2, heads: 1, taps: 2, row: 32, rows: 8 },
+    }
+}
+
+impl Shape {
+    /// Every fourth layer is attention, and the last one.
+    fn is_gdn(&self, layer: u32) -> bool {
+        layer % 4 != 3 && layer + 1 != self.layers
+    }
+
+    fn has_experts(&self) -> bool {
+        self.arch != "qwen35"
+    }
+
+    fn has_streams(&self) -> bool {
+        self.arch == "qwen4exp"
+    }
+
+    fn keys(&self) -> Vec<(&'static str, Value)> {
+        let mut keys = vec![
+            ("block_count", Int(self.layers)),
+            ("context_length", Int(64)),
+            ("embedding_length", Int(self.hidden)),
+            ("attention.head_count", Int(self.heads[0])),
+            ("attention.head_count_kv", Int(self.heads[1])),
+            ("attention.key_length", Int(self.head_dim)),
+            ("attention.value_length", Int(self.head_dim)),
+            ("attention.layer_norm_rms_epsilon", Float(1e-6)),
+            ("attention.recurrent_layers", Flags((0..self.layers).map(|i| self.is_gdn(i)).collect())),
+            ("rope.freq_base", Float(1e4)),
+            ("rope.dimension_count", Int(self.rope)),
+            ("ssm.conv_kernel", Int(4)),
+            ("ssm.state_size", Int(self.gdn_dim)),
+            ("ssm.group_count", Int(self.gdn_heads[0])),
+            ("ssm.time_step_rank", Int(self.gdn_heads[1])),
+            ("ssm.inner_size", Int(self.gdn_heads[1] * self.gdn_dim)),
+        ];
+        if self.has_experts() {
+            let [count, used, ff, shared] = self.experts;
+            keys.extend([
+                ("expert_count", Int(count)),
+                ("expert_used_count", Int(used)),
+                ("expert_feed_forward_length", Int(ff)),
+                ("expert_shared_feed_forward_length", Int(shared)),
+            ]);
+        } else {
+            keys.push(("feed_forward_length", Int(self.ff)));
+        }
+        if self.has_streams() {
+            let [heads, dim, budget, ratio] = self.indexer;
+            let ratios = (0..self.layers).map(|i| if self.is_gdn(i) { 0 } else { ratio }).collect();
+            let (ngrams, size) = (self.ple.ngram - 1, (self.ple.rows - 1) / ((self.ple.ngram - 1) * self.ple.heads));
+            let heads_of_ple = u64::from(ngrams * self.ple.heads);
+            keys.extend([
+                ("attention.compress_ratios", Ints(ratios)),
+                ("attention.indexer.head_count", Int(heads)),
+                ("attention.indexer.key_length", Int(dim)),
+                ("attention.indexer.top_k", Int(budget)),
+                ("hyper_connection.count", Int(self.streams[0])),
+                ("hyper_connection.low_rank", Int(self.streams[1])),
+                ("ple.layers", Ints(vec![self.ple.layer])),
+                ("ple.ngram_size", Int(self.ple.ngram)),
+                ("ple.heads_per_ngram", Int(self.ple.heads)),
+                ("ple.conv_kernel", Int(self.ple.taps)),
+                ("ple.eos_token_id", Int(0)),
+                ("embedding_length_per_layer_input", Int(self.ple.row)),
+                ("ple.layer_multipliers", Longs((0..u64::from(self.ple.ngram)).map(|i| 3 + 2 * i).collect())),
+                ("ple.head_offsets", Longs((0..heads_of_ple).map(|i| 1 + i * u64::from(size)).collect())),
+                ("ple.head_vocab_sizes", Longs(vec![size.into(); heads_of_ple as usize])),
+            ]);
+        }
+        keys
+    }
+
+    /// Name, and dimensions with the fastest first.
+    fn tensors(&self) -> Vec<(String, Vec<u64>)> {
+        let mut tensors = Vec::new();
+        let mut add = |name: &str, dims: &[u32]| {
+            tensors.push((name.to_owned(), dims.iter().map(|n| u64::from(*n)).collect()));
+        };
+        let (d, [streams, rank]) = (self.hidden, self.streams);
+        let wide = d * streams;
+        add("token_embd.weight", &[d, self.vocab]);
+        add("output.weight", &[d, self.vocab]);
+        let mut norms = vec![("output_hc".to_owned(), "output_norm".to_owned())];
+        for i in 0..self.layers {
+            norms.push((format!("blk.{i}.hc_attn"), format!("blk.{i}.attn_norm")));
+            norms.push((format!("blk.{i}.hc_ffn"), format!("blk.{i}.post_attention_norm")));
+        }
+        for (mixer, norm) in norms {
+            if !self.has_streams() {
+                add(&format!("{norm}.weight"), &[d]);
+                continue;
+            }
+            add(&format!("{mixer}_norm.weight"), &[wide]);
+            add(&format!("{mixer}_down.weight"), &[wide, rank]);
+            add(&format!("{mixer}_up.weight"), &[rank, wide]);
+            if mixer != "output_hc" {
+                add(&format!("{mixer}_inject.weight"), &[wide, streams]);
+            }
+        }
+        if self.has_streams() {
+            add("per_layer_token_embd.weight", &[self.ple.row, self.ple.rows]);
+            let width = (self.ple.ngram - 1) * self.ple.heads * self.ple.row;
+            for (name, dims) in [
+                ("key", &[width, wide][..]),
+                ("value", &[width, d]),
+                ("conv1d", &[self.ple.taps, wide]),
+                ("norm_key", &[wide]),
+                ("norm_query", &[wide]),
+                ("norm_conv", &[wide]),
+            ] {
+                add(&format!("blk.{}.ple_{name}.weight", self.ple.layer), dims);
+            }
+        }
+        for i in 0..self.layers {
+            if self.is_gdn(i) {
+                self.gdn(|name, dims| add(&format!("blk.{i}.{name}"), dims));
+            } else {
+                self.attention(|name, dims| add(&format!("blk.{i}.{name}.weight"), dims));
+            }
+            self.feed_forward(|name, dims| add(&format!("blk.{i}.ffn_{name}.weight"), dims));
+        }
+        tensors
+    }
+
+    fn gdn(&self, mut add: impl FnMut(&str, &[u32])) {
+        let (d, [keys, values], dim) = (self.hidden, self.gdn_heads, self.gdn_dim);
+        let channels = (2 * keys + values) * dim;
+        add("attn_qkv.weight", &[d, channels]);
+        add("attn_gate.weight", &[d, values * dim]);
+        if self.arch == "qwen3next" {
+            add("ssm_ba.weight", &[d, 2 * values]);
+        } else {
+            add("ssm_beta.weight", &[d, values]);
+            add("ssm_alpha.weight", &[d, values]);
+        }
+        add("ssm_conv1d.weight", &[4, channels]);
+        add("ssm_dt.bias", &[values]);
+        add("ssm_a", &[values, 1]);
+        add("ssm_norm.weight", &[dim]);
+        add("ssm_out.weight", &[values * dim, d]);
+    }
+
+    fn attention(&self, mut add: impl FnMut(&str, &[u32])) {
+        let (d, [heads, kv_heads], dim) = (self.hidden, self.heads, self.head_dim);
+        add("attn_q", &[d, 2 * heads * dim]);
+        add("attn_k", &[d, kv_heads * dim]);
+        add("attn_v", &[d, kv_heads * dim]);
+        add("attn_output", &[heads * dim, d]);
+        add("attn_q_norm", &[dim]);
+        add("attn_k_norm", &[dim]);
+        if self.has_streams() {
+            let [heads, dim, ..] = self.indexer;
+            add("indexer.q_proj", &[d, heads * dim]);
+            add("indexer.k_proj", &[d, dim]);
+            add("indexer.q_norm", &[dim]);
+            add("indexer.k_norm", &[dim]);
+        }
+    }
+
+    fn feed_forward(&self, mut add: impl FnMut(&str, &[u32])) {
+        let d = self.hidden;
+        if !self.has_experts() {
+            add("gate", &[d, self.ff]);
+            add("up", &[d, self.ff]);
+            add("down", &[self.ff, d]);
+            return;
+        }
+        let [count, _, ff, shared] = self.experts;
+        add("gate_inp", &[d, count]);
+        add("gate_exps", &[d, ff, count]);
+        add("up_exps", &[d, ff, count]);
+        add("down_exps", &[ff, d, count]);
+        add("gate_inp_shexp", &[d]);
+        add("gate_shexp", &[d, shared]);
+        add("up_shexp", &[d, shared]);
+        add("down_shexp", &[shared, d]);
+    }
+}
+
+/// A small model to be spoilt.
 struct Tiny {
+    arch: &'static str,
     keys: Vec<(&'static str, Value)>,
     /// Name, dimensions with the fastest first, ggml type.
     tensors: Vec<(String, Vec<u64>, u32)>,
+    /// Values of tensors that do not have random ones.
+    values: HashMap<String, Vec<f32>>,
+}
+
+fn with_keys(arch: &str, keys: &[(&'static str, Value)]) -> GgufWriter {
+    keys.iter().fold(GgufWriter::new(arch), |writer, (key, value)| {
+        let key = format!("{arch}.{key}");
+        match value {
+            Int(value) => writer.kv_u32(&key, *value),
+            Float(value) => writer.kv_f32(&key, *value),
+            Text(value) => writer.kv_str(&key, value),
+            Flags(values) => writer.kv_bool_array(&key, values),
+            Ints(values) => writer.kv_u32_array(&key, values),
+            Longs(values) => writer.kv_u64_array(&key, values),
+        }
+    })
+}
+
+/// Small numbers that depend on nothing but the name.
+fn values_of(name: &str, elements: usize) -> Vec<f32> {
+    let mut n = name.bytes().fold(0u32, |n, byte| n.wrapping_mul(31).wrapping_add(byte.into()));
+    let mut number = || {
+        n = n.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (n >> 8) as f32 / (1 << 24) as f32 - 0.5
+    };
+    (0..elements).map(|_| number()).collect()
 }
 
 impl Tiny {
     fn new() -> Tiny {
-        let keys = vec![
-            ("block_count", Int(2)),
-            ("context_length", Int(64)),
-            ("embedding_length", Int(32)),
-            ("attention.head_count", Int(2)),
-            ("attention.head_count_kv", Int(1)),
-            ("attention.key_length", Int(16)),
-            ("attention.value_length", Int(16)),
-            ("attention.layer_norm_rms_epsilon", Float(1e-6)),
-            ("attention.recurrent_layers", Flags(vec![true, false])),
-            ("attention.compress_ratios", Ints(vec![0, 2])),
-            ("attention.indexer.head_count", Int(2)),
-            ("attention.indexer.key_length", Int(16)),
-            ("attention.indexer.top_k", Int(4)),
-            ("rope.freq_base", Float(1e4)),
-            ("rope.dimension_count", Int(8)),
-            ("ssm.conv_kernel", Int(4)),
-            ("ssm.state_size", Int(16)),
-            ("ssm.group_count", Int(1)),
-            ("ssm.time_step_rank", Int(2)),
-            ("ssm.inner_size", Int(32)),
-            ("expert_count", Int(4)),
-            ("expert_used_count", Int(2)),
-            ("expert_feed_forward_length", Int(32)),
-            ("expert_shared_feed_forward_length", Int(32)),
-            ("hyper_connection.count", Int(2)),
-            ("hyper_connection.low_rank", Int(32)),
-            ("ple.layers", Ints(vec![0])),
-            ("ple.ngram_size", Int(2)),
-            ("ple.heads_per_ngram", Int(1)),
-            ("ple.conv_kernel", Int(2)),
-            ("ple.eos_token_id", Int(0)),
-            ("embedding_length_per_layer_input", Int(32)),
-            ("ple.layer_multipliers", Longs(vec![3, 5])),
-            ("ple.head_offsets", Longs(vec![1])),
-            ("ple.head_vocab_sizes", Longs(vec![7])),
-        ];
-        let mut tensors: Vec<(String, Vec<u64>, u32)> = Vec::new();
-        let mut add = |name: &str, dims: &[u64]| tensors.push((name.to_owned(), dims.to_vec(), 0));
-        add("token_embd.weight", &[32, 8]);
-        add("output.weight", &[32, 8]);
-        add("per_layer_token_embd.weight", &[32, 8]);
-        for (stem, inject) in [("blk.0.hc_attn", true), ("blk.0.hc_ffn", true), ("blk.1.hc_attn", true)]
-            .into_iter()
-            .chain([("blk.1.hc_ffn", true), ("output_hc", false)])
-        {
-            add(&format!("{stem}_norm.weight"), &[64]);
-            add(&format!("{stem}_down.weight"), &[64, 32]);
-            add(&format!("{stem}_up.weight"), &[32, 64]);
-            if inject {
-                add(&format!("{stem}_inject.weight"), &[64, 2]);
-            }
-        }
-        for (name, dims) in [("key", &[32, 64][..]), ("value", &[32, 32]), ("conv1d", &[2, 64])].into_iter().chain([
-            ("norm_key", &[64][..]),
-            ("norm_query", &[64]),
-            ("norm_conv", &[64]),
-        ]) {
-            add(&format!("blk.0.ple_{name}.weight"), dims);
-        }
-        for (name, dims) in [
-            ("attn_qkv.weight", &[32, 64][..]),
-            ("attn_gate.weight", &[32, 32]),
-            ("ssm_beta.weight", &[32, 2]),
-            ("ssm_alpha.weight", &[32, 2]),
-            ("ssm_conv1d.weight", &[4, 64]),
-            ("ssm_dt.bias", &[2]),
-            ("ssm_a", &[2, 1]),
-            ("ssm_norm.weight", &[16]),
-            ("ssm_out.weight", &[32, 32]),
-        ] {
-            add(&format!("blk.0.{name}"), dims);
-        }
-        for (name, dims) in [
-            ("attn_q", &[32, 64][..]),
-            ("attn_k", &[32, 16]),
-            ("attn_v", &[32, 16]),
-            ("attn_output", &[32, 32]),
-            ("attn_q_norm", &[16]),
-            ("attn_k_norm", &[16]),
-            ("indexer.q_proj", &[32, 32]),
-            ("indexer.k_proj", &[32, 16]),
-            ("indexer.q_norm", &[16]),
-            ("indexer.k_norm", &[16]),
-        ] {
-            add(&format!("blk.1.{name}.weight"), dims);
-        }
-        for layer in 0..2 {
-            for (name, dims) in [
-                ("gate_inp", &[32, 4][..]),
-                ("gate_exps", &[32, 32, 4]),
-                ("up_exps", &[32, 32, 4]),
-                ("down_exps", &[32, 32, 4]),
-                ("gate_inp_shexp", &[32]),
-                ("gate_shexp", &[32, 32]),
-                ("up_shexp", &[32, 32]),
-                ("down_shexp", &[32, 32]),
-            ] {
-                add(&format!("blk.{layer}.ffn_{name}.weight"), dims);
-            }
-        }
-        Tiny { keys, tensors }
+        Tiny::of("qwen4exp")
+    }
+
+    fn of(arch: &'static str) -> Tiny {
+        let shape = tiny(arch);
+        let tensors = shape.tensors().into_iter().map(|(name, dims)| (name, dims, 0)).collect();
+        Tiny { arch, keys: shape.keys(), tensors, values: HashMap::new() }
     }
 
     fn key(mut self, key: &'static str, value: Value) -> Tiny {
@@ -158,29 +323,30 @@ impl Tiny {
         self
     }
 
+    /// Puts one tensor of other shape in place of several, made of ranges of their rows.
+    fn fused(mut self, name: &str, dims: &[u64], rows: &[(&str, Range<usize>)]) -> Tiny {
+        let cols = dims[0] as usize;
+        let mut values = Vec::new();
+        for (name, range) in rows {
+            let (_, dims, _) = self.tensors.iter().find(|(other, ..)| other == name).unwrap();
+            let all = values_of(name, dims.iter().product::<u64>() as usize);
+            values.extend(&all[range.start * cols..range.end * cols]);
+        }
+        self.tensors.retain(|(other, ..)| !rows.iter().any(|(name, _)| name == other));
+        self.values.insert(name.to_owned(), values);
+        self.tensor(name, dims, 0)
+    }
+
     /// Writes the model with small numbers in all tensors.
     fn open(&self) -> GgufFile {
-        let mut writer = GgufWriter::new("qwen4exp");
-        for (key, value) in &self.keys {
-            let key = format!("qwen4exp.{key}");
-            writer = match value {
-                Int(value) => writer.kv_u32(&key, *value),
-                Float(value) => writer.kv_f32(&key, *value),
-                Text(value) => writer.kv_str(&key, value),
-                Flags(values) => writer.kv_bool_array(&key, values),
-                Ints(values) => writer.kv_u32_array(&key, values),
-                Longs(values) => writer.kv_u64_array(&key, values),
-            };
-        }
-        let mut n = 0u32;
-        let mut number = || {
-            n = n.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (n >> 8) as f32 / (1 << 24) as f32 - 0.5
-        };
+        let mut writer = with_keys(self.arch, &self.keys);
         for (name, dims, ggml_type) in &self.tensors {
             let elements = dims.iter().product::<u64>() as usize;
             writer = match ggml_type {
-                0 => writer.tensor_f32(name, dims, &(0..elements).map(|_| number()).collect::<Vec<f32>>()),
+                0 => {
+                    let values = self.values.get(name).cloned().unwrap_or_else(|| values_of(name, elements));
+                    writer.tensor_f32(name, dims, &values)
+                }
                 1 => writer.tensor(name, dims, 1, &vec![0; 2 * elements]),
                 3 => writer.tensor(name, dims, 3, &vec![0; elements / 32 * 20]),
                 8 => writer.tensor(name, dims, 8, &vec![0; elements / 32 * 34]),
@@ -192,6 +358,20 @@ impl Tiny {
 
     fn bind(&self) -> Bound {
         Bound::new(&self.open()).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Bits of the logits after each of a few tokens.
+    fn run(&self) -> Vec<Vec<u32>> {
+        let file = self.open();
+        let bound = Bound::new(&file).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(bound.warnings, Vec::<String>::new());
+        let bytes: u64 = file.tensors().iter().map(|tensor| tensor.bytes).sum();
+        let census = Census::of(&bound);
+        assert_eq!(census.bytes_by_format.values().sum::<u64>(), bytes, "every byte is counted once");
+        let mut session = OracleSession::new(&file, &bound, KvType::F16);
+        let logits = [1, 2, 0, 3, 4, 5, 6, 7, 7].map(|token| session.step(token));
+        assert!(logits.iter().flatten().all(|logit| logit.is_finite()));
+        logits.iter().map(|logits| logits.iter().map(|logit| logit.to_bits()).collect()).collect()
     }
 
     /// Every problem as text.
@@ -223,6 +403,184 @@ fn a_tiny_model_binds_and_runs() {
         .collect();
     assert_eq!(first, again);
     assert_eq!(names[..4], [("embed".into(), 2), ("ple".into(), 0), ("mix".into(), 0), ("weights".into(), 0)]);
+}
+
+#[test]
+fn every_architecture_binds_and_runs() {
+    for arch in ["qwen35", "qwen35moe", "qwen3next"] {
+        let tiny = Tiny::of(arch);
+        tiny.run();
+        let bound = tiny.bind();
+        let spec = &bound.spec;
+        assert_eq!(spec.arch.name(), arch);
+        assert_eq!((spec.wide(), spec.streams(), spec.ple.is_none()), (32, 1, true));
+        assert_eq!(spec.experts.is_none(), arch == "qwen35");
+        assert_eq!(spec.dense_ff, (arch == "qwen35").then_some(64));
+        let key_heads: Vec<usize> = (0..4).map(|head| spec.gdn.key_head(head)).collect();
+        assert_eq!(key_heads, if arch == "qwen3next" { [0, 0, 1, 1] } else { [0, 1, 0, 1] });
+        assert_eq!(spec.gdn.gate, GdnGate::Silu);
+        assert!(matches!(&bound.final_mix, PreNorm::Norm(norm) if norm.name() == "output_norm.weight"));
+        let tied = Tiny::of(arch).without("output.weight");
+        tied.run();
+        assert_eq!(tied.bind().output, tied.bind().embed);
+        let mtp = Tiny::of(arch)
+            .key("block_count", Int(3))
+            .key("nextn_predict_layers", Int(1))
+            .key("attention.recurrent_layers", Flags(vec![true, false, false]))
+            .tensor("blk.2.nextn.eh_proj.weight", &[64, 32], 0)
+            .tensor("blk.2.ffn_up.scale", &[1], 0)
+            .bind();
+        assert_eq!((mtp.spec.layers, mtp.spec.mtp_blocks, mtp.warnings.len()), (2, 1, 0));
+        let scaled = Tiny::of(arch).tensor("blk.1.attn_q.scale", &[1], 0).problems();
+        assert!(scaled.len() == 1 && scaled[0].contains("`blk.1.attn_q.scale`"), "{scaled:?}");
+    }
+    let Block::Gdn(gdn) = &Tiny::of("qwen3next").bind().layers[0].block.clone() else { panic!("a delta net") };
+    assert!(matches!(&gdn.gates, GdnGates::Packed(both) if both.rows == 8));
+    let (b, a) = unpack_gates(&[0.0, 1.0, 10.0, 11.0, 2.0, 3.0, 12.0, 13.0], 2);
+    assert_eq!((b, a), (vec![0.0, 1.0, 2.0, 3.0], vec![10.0, 11.0, 12.0, 13.0]));
+}
+
+#[test]
+fn fused_tensors_are_the_same_model() {
+    let attention = |tiny: Tiny| {
+        let rows = [("blk.1.attn_q.weight", 0..64), ("blk.1.attn_k.weight", 0..16), ("blk.1.attn_v.weight", 0..16)];
+        tiny.fused("blk.1.attn_qkv.weight", &[32, 96], &rows)
+    };
+    let experts = |tiny: Tiny| {
+        let (gate, up) = ("blk.0.ffn_gate_exps.weight", "blk.0.ffn_up_exps.weight");
+        let each = |e: usize| [(gate, e * 32..(e + 1) * 32), (up, e * 32..(e + 1) * 32)];
+        tiny.fused("blk.0.ffn_gate_up_exps.weight", &[32, 64, 4], &(0..4).flat_map(each).collect::<Vec<_>>())
+    };
+    for arch in ["qwen35", "qwen35moe", "qwen3next", "qwen4exp"] {
+        let plain = Tiny::of(arch).run();
+        assert!(attention(Tiny::of(arch)).run() == plain, "{arch}, attention");
+        if arch != "qwen35" {
+            assert!(experts(Tiny::of(arch)).run() == plain, "{arch}, experts");
+        }
+    }
+    // For each of two key heads of 16: query, key, and 32 rows each of values and gate.
+    let (qkv, z) = ("blk.0.attn_qkv.weight", "blk.0.attn_gate.weight");
+    let each = |h: usize| {
+        let values = 64 + h * 32..96 + h * 32;
+        [(qkv, h * 16..16 + h * 16), (qkv, 32 + h * 16..48 + h * 16), (qkv, values), (z, h * 32..32 + h * 32)]
+    };
+    let rows: Vec<_> = (0..2).flat_map(each).collect();
+    let legacy = Tiny::of("qwen3next").fused("blk.0.ssm_in.weight", &[32, 192], &rows);
+    assert!(legacy.run() == Tiny::of("qwen3next").run());
+    let bound = legacy.bind();
+    let Block::Gdn(gdn) = &bound.layers[0].block else { panic!("a delta net") };
+    let file = legacy.open();
+    assert_eq!((gdn.qkv.rows, gdn.gate.rows, gdn.qkv.bytes()), (128, 64, 128 * 32 * 4));
+    assert_eq!(gdn.qkv.matrix(&file, 0).len() as u64, gdn.qkv.bytes());
+    let (first, all) = (gdn.gate.row(&file, 32), gdn.gate.matrix(&file, 0));
+    assert!(first == &all[32 * 128..33 * 128] && first.len() == 128);
+    assert!(gdn.gate.row(&file, 64).is_empty() && gdn.gate.matrix(&file, 1).is_empty());
+    // Others have no such order of heads.
+    let problems = Tiny::of("qwen35").fused("blk.0.ssm_in.weight", &[32, 192], &rows).problems();
+    assert!(problems.len() == 2 && problems[0].contains("`blk.0.attn_qkv.weight`"), "{problems:?}");
+    let short = attention(Tiny::of("qwen35")).tensor("blk.1.attn_qkv.weight", &[32, 95], 0).problems();
+    assert_eq!(short, ["tensor `blk.1.attn_qkv.weight`: expected shape {32,96}, found {32,95}"]);
+}
+
+#[test]
+fn missing_keys_have_defaults() {
+    let moe = |used| {
+        Tiny::of("qwen3next")
+            .without_key("expert_feed_forward_length")
+            .without_key("expert_shared_feed_forward_length")
+            .key("expert_used_count", Int(used))
+            .key("feed_forward_length", Int(32))
+    };
+    let experts = moe(1).bind().spec.experts.unwrap();
+    assert_eq!((experts.ff, experts.shared_ff), (32, 32));
+    let problems = moe(2).problems();
+    assert_eq!(problems, ["key `qwen3next.expert_feed_forward_length`: expected 32 to 131072, found 16"]);
+    let heads = Tiny::of("qwen35")
+        .without_key("attention.head_count_kv")
+        .without_key("attention.key_length")
+        .without_key("attention.value_length")
+        .without_key("rope.dimension_count")
+        .tensor("blk.1.attn_k.weight", &[32, 32], 0)
+        .tensor("blk.1.attn_v.weight", &[32, 32], 0)
+        .bind();
+    assert_eq!((heads.spec.kv_heads, heads.spec.head_dim, heads.spec.rope_dims), (2, 16, 16));
+    let arrays = Tiny::of("qwen35")
+        .key("attention.head_count", Ints(vec![0, 2]))
+        .key("attention.head_count_kv", Ints(vec![0, 1]))
+        .key("feed_forward_length", Ints(vec![64, 64]));
+    assert!(arrays.run() == Tiny::of("qwen35").run());
+    let problems = Tiny::of("qwen35").key("feed_forward_length", Ints(vec![64, 32])).problems();
+    assert_eq!(problems, ["key `qwen35.feed_forward_length`: expected one value for all layers, found 64 and 32"]);
+    let problems = Tiny::of("qwen35").without_key("feed_forward_length").problems();
+    assert_eq!(problems, ["key `qwen35.feed_forward_length`: expected 32 to 131072, found no such key"]);
+}
+
+/// A model of a published one's sizes, whose file is a header and a hole.
+fn published(shape: &Shape) -> Census {
+    let mut writer = with_keys(shape.arch, &shape.keys());
+    for (name, dims) in shape.tensors() {
+        let elements = dims.iter().product::<u64>() as usize;
+        let is_matrix = dims.len() > 1 && dims[0] % 32 == 0;
+        let (ggml_type, bytes) = if is_matrix { (8, elements / 32 * 34) } else { (0, 4 * elements) };
+        writer = writer.hole(&name, &dims, ggml_type, bytes);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.gguf");
+    std::fs::write(&path, writer.to_bytes()).unwrap();
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(writer.file_bytes()).unwrap();
+    Census::of(&Bound::new(&GgufFile::open(&path).unwrap()).unwrap_or_else(|error| panic!("{error}")))
+}
+
+#[test]
+fn published_sizes_give_their_parameters() {
+    let moe = Shape {
+        layers: 40,
+        hidden: 2048,
+        vocab: 248_320,
+        heads: [16, 2],
+        head_dim: 256,
+        rope: 64,
+        gdn_heads: [16, 32],
+        gdn_dim: 128,
+        experts: [256, 8, 512, 512],
+        ..tiny("qwen35moe")
+    };
+    let next = Shape { arch: "qwen3next", layers: 48, vocab: 151_936, experts: [512, 10, 512, 512], ..moe };
+    let dense =
+        Shape { arch: "qwen35", layers: 64, hidden: 5120, heads: [24, 4], gdn_heads: [16, 48], ff: 17_408, ..moe };
+    let flash = Shape {
+        arch: "qwen4exp",
+        layers: 48,
+        hidden: 2560,
+        heads: [24, 2],
+        gdn_heads: [16, 48],
+        experts: [512, 10, 640, 640],
+        streams: [4, 320],
+        indexer: [4, 128, 2048, 4],
+        ple: PleShape { layer: 1, ngram: 3, heads: 8, taps: 4, row: 160, rows: 320_001_536 },
+        ..moe
+    };
+    // In millions: all, active, and bytes of state in all and for each token.
+    let cases = [
+        (moe, 34_661, 2_946, 62_914_560 + 2_949_120, 20_480),
+        (next, 79_674, 3_564, 75_497_472 + 3_538_944, 24_576),
+        (dense, 26_896, 25_625, 150_994_944 + 5_898_240, 65_536),
+        (flash, 125_744 + 51_200, 6_671, 113_246_208 + 4_423_680 + 368_640 + 8 + 12 * 3 * 128 * 4, 24_576 + 768),
+    ];
+    for (shape, total, active, fixed, per_token) in cases {
+        let census = published(&shape);
+        let millions = |n: u64| (n + 500_000) / 1_000_000;
+        assert_eq!(millions(census.parameters_total), total, "{}", shape.arch);
+        assert_eq!(millions(census.parameters_active), active, "{}", shape.arch);
+        assert_eq!((census.state.fixed, census.state.per_token_f16), (fixed, per_token), "{}", shape.arch);
+        let share = |part| census.active_bytes.get(&part).map(|bytes| millions(bytes / 34 * 32));
+        match shape.arch {
+            "qwen35" => assert_eq!((share(Part::FeedForward), share(Part::Experts)), (Some(17_113), None)),
+            "qwen35moe" => assert_eq!((share(Part::Experts), share(Part::SharedExperts)), (Some(1_007), Some(126))),
+            "qwen3next" => assert_eq!((share(Part::Experts), share(Part::Gdn)), (Some(1_510), Some(1_214))),
+            _ => assert_eq!((share(Part::Experts), share(Part::HyperConnections)), (Some(2_359), Some(634))),
+        }
+    }
 }
 
 #[test]
@@ -305,7 +663,6 @@ fn bad_tensors_are_named_together() {
     let problems = Tiny::new()
         .without("blk.1.attn_q_norm.weight")
         .without("blk.0.ffn_up_exps.weight")
-        .tensor("blk.0.ffn_gate_up_exps.weight", &[32, 64, 4], 0)
         .tensor("blk.0.ssm_out.weight", &[32, 31], 0)
         .tensor("blk.1.ffn_down_exps.weight", &[32, 32, 4], 3)
         .tensor("output_hc_norm.weight", &[64], 8)
@@ -318,13 +675,19 @@ fn bad_tensors_are_named_together() {
         "tensor `rope_freqs.weight`: expected no tensor that scales weights or rotary angles, found one",
         "tensor `per_layer_token_embd.weight`: expected at least 8 rows, found 7",
         "tensor `blk.0.ssm_out.weight`: expected shape {32,32}, found {32,31}",
-        "tensor `blk.0.ffn_up_exps.weight`: expected shape {32,32,4}, found only the fused `blk.0.ffn_gate_up_exps.weight`",
+        "tensor `blk.0.ffn_up_exps.weight`: expected shape {32,32,4}, found no such tensor",
         "tensor `blk.1.attn_q_norm.weight`: expected shape {16}, found no such tensor",
         "tensor `blk.1.ffn_down_exps.weight`: expected a format of F32, F16, Q4_0, Q8_0, Q5_K, Q6_K, IQ3_XXS, IQ4_NL, \
          IQ3_S, IQ2_S, BF16, found Q4_1",
         "tensor `output_hc_norm.weight`: expected F32, F16 or BF16, found Q8_0",
     ];
     assert_eq!(problems, expected);
+}
+
+#[test]
+fn unknown_architectures_are_named() {
+    let error = Bound::new(&Tiny { arch: "qwen2", ..Tiny::new() }.open()).unwrap_err();
+    assert_eq!(error.to_string(), "architecture: expected qwen35, qwen35moe, qwen3next or qwen4exp, found qwen2");
 }
 
 #[test]
@@ -364,11 +727,21 @@ fn qwen4exp_files_bind_without_warnings() {
 }
 
 #[test]
-fn other_architectures_are_named() {
+fn files_of_the_other_architectures_bind_without_warnings() {
     let Some(models) = models() else { return };
-    let file = GgufFile::open(&models.join("qwen35-BF16.gguf")).unwrap();
-    let error = Bound::new(&file).unwrap_err();
-    assert_eq!(error.to_string(), "architecture: expected qwen4exp, found qwen35");
+    for name in
+        ["qwen35-BF16", "qwen35-Q8_0", "qwen35moe-BF16", "qwen35moe-Q8_0", "qwen35moe-IQ3_XXS", "qwen3next-BF16"]
+    {
+        let file = GgufFile::open(&models.join(name).with_extension("gguf")).unwrap();
+        let bound = Bound::new(&file).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(bound.warnings, Vec::<String>::new(), "{name}");
+        assert_eq!(Some(bound.spec.arch.name()), name.split('-').next());
+        assert_eq!((bound.spec.layers, bound.spec.attention_layers()), (4, 1));
+        assert_eq!(bound.output.name() == bound.embed.name(), name.starts_with("qwen35-"));
+        let census = Census::of(&bound);
+        let bytes: u64 = file.tensors().iter().map(|tensor| tensor.bytes).sum();
+        assert_eq!(census.bytes_by_format.values().sum::<u64>(), bytes, "{name}");
+    }
 }
 
 #[test]

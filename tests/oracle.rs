@@ -330,9 +330,13 @@ fn compare_model(root: &std::path::Path, model: &str) -> Vec<Distance> {
 #[test]
 fn float_weights_give_the_logits_of_llama_cpp() {
     let Some(root) = fixtures() else { return };
-    for d in compare_model(&root, "qwen4exp-BF16") {
-        assert!(d.argmax_logit < 1e-3 && d.nll < 1e-3 && d.last_logits < 1e-3);
-        assert_eq!((d.agreed, d.greedy_agreed), (d.positions, 64));
+    for model in ["qwen4exp-BF16", "qwen35-BF16", "qwen35moe-BF16", "qwen3next-BF16"] {
+        let all = compare_model(&root, model);
+        assert_eq!(all.len(), 6, "prompts of {model}");
+        for d in all {
+            assert!(d.argmax_logit < 1e-3 && d.nll < 1e-3 && d.last_logits < 1e-3, "{model}");
+            assert_eq!((d.agreed, d.greedy_agreed), (d.positions, 64), "{model}");
+        }
     }
 }
 

@@ -128,9 +128,9 @@ impl Census {
 
     fn feed_forward(&mut self, norm: &PreNorm, ffn: &FeedForward, spec: &Spec) {
         match ffn {
-            FeedForward::Dense { gate, up, down } => {
+            FeedForward::Dense(dense) => {
                 self.pre_norm(Part::FeedForward, norm);
-                self.matrices(Part::FeedForward, [gate, up, down]);
+                self.matrices(Part::FeedForward, [&dense.gate, &dense.up, &dense.down]);
             }
             FeedForward::Moe(moe) => {
                 self.pre_norm(Part::Router, norm);

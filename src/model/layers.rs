@@ -36,7 +36,7 @@ pub struct Layer {
 #[derive(Clone, Debug, PartialEq)]
 pub enum PreNorm {
     /// From several streams.
-    Mixer(Mixer),
+    Mixer(Box<Mixer>),
     /// From one: [hidden]
     Norm(VectorRef),
 }
@@ -125,15 +125,9 @@ pub struct Indexer {
 /// What stands in a layer behind its block.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FeedForward {
-    Dense {
-        /// [dense_ff][hidden]
-        gate: TensorRef,
-        /// [dense_ff][hidden]
-        up: TensorRef,
-        /// [hidden][dense_ff]
-        down: TensorRef,
-    },
-    Moe(Moe),
+    /// Of the width dense_ff.
+    Dense(Box<Swiglu>),
+    Moe(Box<Moe>),
 }
 
 /// Mixture of experts and the expert that all tokens share.
@@ -149,17 +143,18 @@ pub struct Moe {
     pub down: TensorRef,
     /// [1][hidden]
     pub shared_gate: TensorRef,
-    pub shared: SharedExpert,
+    /// Of the width shared_ff.
+    pub shared: Swiglu,
 }
 
-/// The expert that every token uses.
+/// A feed-forward that every token takes: `down(silu(gate(m)) * up(m))`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SharedExpert {
-    /// [shared_ff][hidden]
+pub struct Swiglu {
+    /// [ff][hidden]
     pub gate: TensorRef,
-    /// [shared_ff][hidden]
+    /// [ff][hidden]
     pub up: TensorRef,
-    /// [hidden][shared_ff]
+    /// [hidden][ff]
     pub down: TensorRef,
 }
 
@@ -303,12 +298,12 @@ fn pre_norm(b: &mut Binder<'_>, spec: &Spec, (stem, inject): (&str, bool), norm:
         return PreNorm::Norm(b.vector(norm, spec.hidden));
     };
     let (wide, streams, low_rank) = (spec.wide(), connections.streams, connections.low_rank);
-    PreNorm::Mixer(Mixer {
+    PreNorm::Mixer(Box::new(Mixer {
         norm: b.vector(&format!("{stem}_norm.weight"), wide),
         down: b.matrix(&format!("{stem}_down.weight"), low_rank, wide),
         up: b.matrix(&format!("{stem}_up.weight"), wide, low_rank),
         inject: inject.then(|| b.matrix(&format!("{stem}_inject.weight"), streams, wide)),
-    })
+    }))
 }
 
 fn gdn(b: &mut Binder<'_>, spec: &Spec, i: usize) -> Gdn {
@@ -396,11 +391,7 @@ fn feed_forward(b: &mut Binder<'_>, spec: &Spec, i: usize) -> FeedForward {
     let hidden = spec.hidden;
     let Some(e) = &spec.experts else {
         let ff = spec.dense_ff.unwrap_or(hidden);
-        return FeedForward::Dense {
-            gate: b.matrix(&name("gate"), ff, hidden),
-            up: b.matrix(&name("up"), ff, hidden),
-            down: b.matrix(&name("down"), hidden, ff),
-        };
+        return FeedForward::Dense(Box::new(swiglu(b, ["gate", "up", "down"].map(name), ff, hidden)));
     };
     let (fused, gate, up) = (name("gate_up_exps"), name("gate_exps"), name("up_exps"));
     let router = b.matrix(&name("gate_inp"), e.count, hidden);
@@ -409,16 +400,16 @@ fn feed_forward(b: &mut Binder<'_>, spec: &Spec, i: usize) -> FeedForward {
     } else {
         [b.experts(&gate, e.count, e.ff, hidden), b.experts(&up, e.count, e.ff, hidden)]
     };
-    FeedForward::Moe(Moe {
+    FeedForward::Moe(Box::new(Moe {
         router,
         gate,
         up,
         down: b.experts(&name("down_exps"), e.count, hidden, e.ff),
         shared_gate: b.matrix(&name("gate_inp_shexp"), 1, hidden),
-        shared: SharedExpert {
-            gate: b.matrix(&name("gate_shexp"), e.shared_ff, hidden),
-            up: b.matrix(&name("up_shexp"), e.shared_ff, hidden),
-            down: b.matrix(&name("down_shexp"), hidden, e.shared_ff),
-        },
-    })
+        shared: swiglu(b, ["gate_shexp", "up_shexp", "down_shexp"].map(name), e.shared_ff, hidden),
+    }))
+}
+
+fn swiglu(b: &mut Binder<'_>, [gate, up, down]: [String; 3], ff: usize, hidden: usize) -> Swiglu {
+    Swiglu { gate: b.matrix(&gate, ff, hidden), up: b.matrix(&up, ff, hidden), down: b.matrix(&down, hidden, ff) }
 }

@@ -13,7 +13,7 @@ pub use architecture::Architecture;
 pub use bind::{RowMap, TensorRef, VectorRef};
 pub use census::{Census, Part, StateSize};
 pub use layers::{
-    Attention, Block, Bound, FeedForward, Gdn, GdnGates, Indexer, Layer, Mixer, Moe, Ple, PreNorm, SharedExpert,
+    Attention, Block, Bound, FeedForward, Gdn, GdnGates, Indexer, Layer, Mixer, Moe, Ple, PreNorm, Swiglu,
 };
 pub use spec::{
     ExpertSpec, GdnGate, GdnSpec, HeadOrder, HyperConnectionSpec, IndexerSpec, LayerKind, MAX_CONTEXT,

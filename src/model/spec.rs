@@ -424,25 +424,26 @@ impl Keys<'_> {
         Some(flags[..layers].iter().map(kind).collect())
     }
 
-    /// A count that may be given for each block, though it is one for all layers that use it.
+    /// A count that may be given for each block, though it is one for all layers that use it. `users` says which do and
+    /// what they are called.
     fn for_layers(
         &mut self,
         key: &str,
-        (kinds, uses, which): (Option<&[LayerKind]>, fn(&LayerKind) -> bool, &str),
+        users: (Option<Vec<bool>>, &str),
         blocks: Option<usize>,
         range: RangeInclusive<usize>,
         default: Option<usize>,
     ) -> Option<usize> {
-        let (kinds, blocks) = (kinds?, blocks?);
+        let (uses, blocks) = (users.0?, blocks?);
         let Some(values) = self.noted(self.metadata.u64_per_layer(&self.full(key), blocks))? else {
             self.check(default.is_some(), key, || described(&range), "no such key");
             return default;
         };
-        let mut used = kinds.iter().zip(&values).filter(|(kind, _)| uses(kind)).map(|(_, value)| *value);
+        let mut used = uses.iter().zip(&values).filter(|(uses, _)| **uses).map(|(_, value)| *value);
         // A model without such layers still has to state something.
         let first = used.next().unwrap_or(values[0]);
         if let Some(other) = used.find(|value| *value != first) {
-            self.problem(key, format!("one value for all {which}"), format!("{first} and {other}"));
+            self.problem(key, format!("one value for all {}", users.1), format!("{first} and {other}"));
             return None;
         }
         let value = usize::try_from(first).ok().filter(|value| range.contains(value));
@@ -457,13 +458,14 @@ impl Keys<'_> {
         blocks: Option<usize>,
         default: Option<usize>,
     ) -> Option<usize> {
-        let uses: fn(&LayerKind) -> bool = |kind| *kind != LayerKind::Gdn;
-        self.for_layers(key, (kinds, uses, "attention layers"), blocks, 1..=1024, default)
+        let uses = kinds.map(|kinds| kinds.iter().map(|kind| *kind != LayerKind::Gdn).collect());
+        self.for_layers(key, (uses, "attention layers"), blocks, 1..=1024, default)
     }
 
     fn feed_forward(&mut self, kinds: Option<&[LayerKind]>, blocks: Option<usize>) -> Option<usize> {
         const KEY: &str = "feed_forward_length";
-        let value = self.for_layers(KEY, (kinds, |_| true, "layers"), blocks, 32..=MAX_FF, None)?;
+        let uses = kinds.map(|kinds| vec![true; kinds.len()]);
+        let value = self.for_layers(KEY, (uses, "layers"), blocks, 32..=MAX_FF, None)?;
         let fits = value.is_multiple_of(32);
         self.check(fits, KEY, || "a multiple of 32".to_owned(), value);
         fits.then_some(value)

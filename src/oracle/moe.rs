@@ -4,7 +4,7 @@ use super::linear::{Matrix, matvec};
 use super::scalar::{exp, recip, sigmoid, silu};
 use super::sums::sum16;
 use crate::gguf::GgufFile;
-use crate::model::{FeedForward, Moe, TensorRef};
+use crate::model::{FeedForward, Moe, Swiglu};
 
 /// Weights of a layer's feed-forward.
 pub enum FeedForwardWeights<'a> {
@@ -30,9 +30,7 @@ pub struct MoeWeights<'a> {
 impl<'a> FeedForwardWeights<'a> {
     pub fn new(file: &'a GgufFile, ffn: &FeedForward) -> FeedForwardWeights<'a> {
         match ffn {
-            FeedForward::Dense { gate, up, down } => {
-                FeedForwardWeights::Dense(ExpertWeights::new(file, [gate, up, down]))
-            }
+            FeedForward::Dense(dense) => FeedForwardWeights::Dense(ExpertWeights::new(file, dense)),
             FeedForward::Moe(moe) => FeedForwardWeights::Moe(MoeWeights::new(file, moe)),
         }
     }
@@ -47,9 +45,12 @@ impl<'a> FeedForwardWeights<'a> {
 }
 
 impl<'a> ExpertWeights<'a> {
-    fn new(file: &'a GgufFile, tensors: [&TensorRef; 3]) -> ExpertWeights<'a> {
-        let [gate, up, down] = tensors.map(|tensor| Matrix::new(file, tensor));
-        ExpertWeights { gate, up, down }
+    pub fn new(file: &'a GgufFile, expert: &Swiglu) -> ExpertWeights<'a> {
+        ExpertWeights {
+            gate: Matrix::new(file, &expert.gate),
+            up: Matrix::new(file, &expert.up),
+            down: Matrix::new(file, &expert.down),
+        }
     }
 }
 
@@ -58,12 +59,11 @@ impl<'a> MoeWeights<'a> {
         let (gates, ups) = (Matrix::experts(file, &moe.gate), Matrix::experts(file, &moe.up));
         let downs = Matrix::experts(file, &moe.down);
         let experts = gates.into_iter().zip(ups).zip(downs);
-        let shared = &moe.shared;
         MoeWeights {
             router: Matrix::new(file, &moe.router),
             experts: experts.map(|((gate, up), down)| ExpertWeights { gate, up, down }).collect(),
             shared_gate: Matrix::new(file, &moe.shared_gate),
-            shared: ExpertWeights::new(file, [&shared.gate, &shared.up, &shared.down]),
+            shared: ExpertWeights::new(file, &moe.shared),
         }
     }
 }

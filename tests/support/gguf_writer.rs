@@ -33,6 +33,7 @@ struct Tensor {
     dims: Vec<u64>,
     ggml_type: u32,
     data: Vec<u8>,
+    bytes: usize,
 }
 
 /// Byte offsets of the parts of a written file.
@@ -118,8 +119,23 @@ impl GgufWriter {
 
     /// A tensor; `dims` has the fastest dimension first.
     pub fn tensor(mut self, name: &str, dims: &[u64], ggml_type: u32, data: &[u8]) -> GgufWriter {
-        self.tensors.push(Tensor { name: name.to_owned(), dims: dims.to_vec(), ggml_type, data: data.to_vec() });
+        let (name, dims, data, bytes) = (name.to_owned(), dims.to_vec(), data.to_vec(), data.len());
+        self.tensors.push(Tensor { name, dims, ggml_type, data, bytes });
         self
+    }
+
+    /// A tensor whose data stays unwritten. The written bytes then end with the header, and the file has to be made
+    /// [`file_bytes`](Self::file_bytes) long; all other tensors must be like it.
+    pub fn hole(mut self, name: &str, dims: &[u64], ggml_type: u32, bytes: usize) -> GgufWriter {
+        let (name, dims) = (name.to_owned(), dims.to_vec());
+        self.tensors.push(Tensor { name, dims, ggml_type, data: Vec::new(), bytes });
+        self
+    }
+
+    /// Length of the whole file.
+    pub fn file_bytes(&self) -> u64 {
+        let data: usize = self.tensors.iter().map(|tensor| self.aligned(tensor.bytes)).sum();
+        (self.to_bytes_with_marks().1.data + data) as u64
     }
 
     /// A tensor of `f32` values.
@@ -157,7 +173,7 @@ impl GgufWriter {
             }
             out.extend(tensor.ggml_type.to_le_bytes());
             out.extend((offset as u64).to_le_bytes());
-            offset += self.aligned(tensor.data.len());
+            offset += self.aligned(tensor.bytes);
         }
         marks.data = self.aligned(out.len());
         out.resize(marks.data, 0);
