@@ -321,8 +321,9 @@ fn bad_tensors_are_named_together() {
         "tensor `blk.0.ssm_out.weight`: expected shape {32,32}, found {32,31}",
         "tensor `blk.0.ffn_up_exps.weight`: expected shape {32,32,4}, found only the fused `blk.0.ffn_gate_up_exps.weight`",
         "tensor `blk.1.attn_q_norm.weight`: expected shape {16}, found no such tensor",
-        "tensor `blk.1.ffn_down_exps.weight`: expected a format of F32, F16, Q4_0, Q8_0, Q5_K, Q6_K, IQ3_XXS, IQ4_NL, \
-         IQ3_S, IQ2_S, BF16, found Q8_1 (type 9)",
+        "tensor `blk.1.ffn_down_exps.weight`: expected a format of F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, \
+         Q3_K, Q4_K, Q5_K, Q6_K, IQ2_XXS, IQ2_XS, IQ3_XXS, IQ1_S, IQ4_NL, IQ3_S, IQ2_S, IQ4_XS, IQ1_M, BF16, MXFP4, \
+         NVFP4, found Q8_1 (type 9)",
         "tensor `output_hc_norm.weight`: expected F32, F16 or BF16, found Q8_0",
     ];
     assert_eq!(problems, expected);
@@ -391,5 +392,17 @@ fn every_unusable_format_is_named() {
         let problems = Tiny::new().tensor("blk.1.attn_k.weight", &[256, 16], id).problems();
         let expected = format!(", found {name} (type {id})");
         assert!(problems.iter().any(|problem| problem.ends_with(&expected)), "{name}: {problems:?}");
+    }
+}
+
+#[test]
+fn a_file_of_many_formats_binds() {
+    let Some(models) = models() else { return };
+    let file = GgufFile::open(&models.join("qwen4exp-MTP-IQ2_XXS.gguf")).unwrap();
+    let bound = Bound::new(&file).unwrap();
+    assert_eq!((bound.spec.layers, bound.spec.mtp_blocks), (8, 1));
+    let formats = Census::of(&bound).bytes_by_format;
+    for format in ["IQ2_XXS", "IQ4_NL", "Q2_K", "Q4_0", "Q4_K", "Q5_K"] {
+        assert!(formats.contains_key(format), "{format}: {formats:?}");
     }
 }
