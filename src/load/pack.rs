@@ -220,6 +220,9 @@ fn unpack_unit(format: Format, block: &[u8], words: &mut [u32; 64], scales: &mut
         Format::IQ3_XXS => {
             scales[0] = u16_at(block, 0);
             copy_words(&block[2..98], &mut words[..24]);
+            for word in &mut words[16..24] {
+                *word = sign_bytes(*word);
+            }
         }
     }
 }

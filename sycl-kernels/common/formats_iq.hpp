@@ -143,25 +143,21 @@ template <> struct xk_format<XK_IQ3_S> : xk_defaults {
 template <> struct xk_format<XK_IQ3_XXS> : xk_defaults {
     static constexpr int unit = 256, words = 24, scales = 1;
     static constexpr bool one_scale = true;
-    // Words: 16 of indices (two a block), 8 of four 7-bit sign masks and a 4-bit scale (one a block). Table: 256 words.
+    // Words: 16 of indices (two a block), 8 of 7-bit sign masks with a bit of the scale above each (one a
+    // block). Table: 256 words.
     static inline void load(const uint32_t *u, int g, int lane, const uint32_t *table, xk_block &b) {
-        uint32_t ws = xk_word(u, 16 + g, lane);
+        uint32_t ws = xk_word(u, 16 + g, lane), sign = xk_even_signs(ws);
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             uint32_t idx = xk_word(u, 2 * g + h, lane);
 #pragma unroll
             for (int t = 0; t < 2; t++) {
-                uint32_t s7 = (ws >> (7 * (2 * h + t))) & 127u;
-                uint32_t p = s7 ^ (s7 >> 4);
-                p ^= p >> 2;
-                p ^= p >> 1;
-                uint32_t s8 = s7 | ((p & 1u) << 7);
                 int i = 4 * h + 2 * t;
-                b.w[i] = xk_sign_bytes(table[(idx >> (16 * t)) & 255u], s8);
-                b.w[i + 1] = xk_sign_bytes(table[(idx >> (16 * t + 8)) & 255u], s8 >> 4);
+                b.w[i] = xk_sign_bytes(table[(idx >> (16 * t)) & 255u], sign >> (4 * i));
+                b.w[i + 1] = xk_sign_bytes(table[(idx >> (16 * t + 8)) & 255u], sign >> (4 * i + 4));
             }
         }
-        b.s0 = (int)(2u * (ws >> 28) + 1u);
+        b.s0 = (int)(2u * xk_top_bits(ws) + 1u);
         b.d = xk_scale(u, words, 0, lane) * 0.25f;
     }
 };
