@@ -12,7 +12,7 @@ use gguf_writer::{ARRAY, BOOL, GgufWriter, Marks, STRING, U8, U32, U64};
 /// Type ids of ggml.
 const F32: u32 = 0;
 const Q8_0: u32 = 8;
-const IQ2_XXS: u32 = 16;
+const TQ2_0: u32 = 35;
 
 /// Every value type, and tensors of a plain, a quantised and an unsupported type. All data ends on the alignment, so
 /// that no cut of the file leaves it complete.
@@ -36,7 +36,7 @@ fn small() -> GgufWriter {
         .kv_str_array("t.tokens", &["a", "", "Ġb"])
         .tensor_f32("norm.weight", &[8], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])
         .tensor("proj.weight", &[32, 16], Q8_0, &[1; 34 * 16])
-        .tensor("unused.weight", &[256, 16], IQ2_XXS, &[2; 66 * 16])
+        .tensor("unused.weight", &[256, 16], TQ2_0, &[2; 66 * 16])
 }
 
 fn open(bytes: Vec<u8>) -> Result<GgufFile, GgufError> {
@@ -102,7 +102,7 @@ fn a_valid_file_reads_back() {
         assert_eq!(file.tensors()[1].format(), Some(Format::Q8_0));
         assert_eq!(file.data(&file.tensors()[1]), [1; 34 * 16]);
         let unused = file.tensor("unused.weight").unwrap();
-        assert_eq!((unused.format(), unused.type_name()), (None, "IQ2_XXS"));
+        assert_eq!((unused.format(), unused.type_name()), (None, "TQ2_0"));
         assert_eq!(unused.offset + unused.bytes, file.file_bytes());
         assert!(file.tensor("absent").is_none());
     }
@@ -292,7 +292,7 @@ fn tensor_shapes_and_types() {
     reject(with(&[8], 77), &["type: expected a known ggml type id, found 77"]);
     reject(with(&[8], 31), &["type: expected a known ggml type id, found 31"]);
     reject(with(&[33], Q8_0), &["row length: expected a multiple of 32, the block length of Q8_0, found 33"]);
-    reject(with(&[128, 2], IQ2_XXS), &["a multiple of 256, the block length of IQ2_XXS, found 128"]);
+    reject(with(&[128, 2], TQ2_0), &["a multiple of 256, the block length of TQ2_0, found 128"]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use bankshot::oracle::linear::{Matrix, matvec};
 use bankshot::oracle::moe::route;
 use bankshot::plan::{ROWS_PER_GROUP, plan_entries_max, plan_slots_at};
 use bankshot::quant::Format;
-use random::{Random, random_rows};
+use random::{Random, random_rows, set_scales};
 use test_device::{TestDevice, matmul_args, pack};
 
 fn bits(values: &[f32]) -> Vec<u32> {
@@ -48,7 +48,7 @@ fn matrices_equal_the_reference_in_the_code_for_cards() {
         module.is_some_and(|module| module.card_spirv.is_some())
     };
     let formats: Vec<Format> = Format::ALL.into_iter().filter(own).collect();
-    assert_eq!(formats.len(), 8, "{formats:?}");
+    assert_eq!(formats.len(), 21, "{formats:?}");
     check_matrices(&TestDevice { card_code: true, ..TestDevice::new() }, &formats);
 }
 
@@ -57,32 +57,62 @@ fn check_matrices(bench: &TestDevice, formats: &[Format]) {
     for format in formats.iter().copied() {
         let wide = [(1, 256), (4, 2560), (37, 512), (64, 4352)];
         let narrow = [(16, 32), (5, 160), (40, 640), (17, 1312), (64, 8224)];
-        let shapes = if Layout::of(format).columns == 256 { &wide[..] } else { &narrow[..] };
+        let pairs = [(16, 64), (5, 192), (40, 640), (17, 1344), (64, 8256)];
+        let shapes = match Layout::of(format).columns {
+            256 => &wide[..],
+            64 => &pairs[..],
+            _ => &narrow[..],
+        };
         for (n, k) in shapes.iter().copied() {
             let data = random_rows(&mut random, format, n, k);
-            let matrix = Matrix { format, rows: n, cols: k, data: (&data).into() };
-            let weights = bench.put(&pack(format, n, k, &data));
             for tokens in [1, 2, 8, 9, 19] {
-                let x = activations(&mut random, tokens, k);
-                let expected: Vec<f32> = x.iter().flat_map(|x| matvec(&matrix, x)).collect();
-                let (mut args, _kernel, _table) = matmul_args(bench, format, n, k, tokens);
-                let (rows, _spans) = bench.rows(&x);
-                // Guard words behind the output show writes out of bounds.
-                let y = bench.put(&vec![0xA5; 4 * (tokens * n + 16)]);
-                args.weights = weights.ptr();
-                args.x = rows;
-                args.y = y.ptr().cast();
-                // SAFETY: all addresses are of live spans with the shapes of the arguments.
-                unsafe { ops::matmul(&bench.queue, args) }.unwrap();
-                let got = bench.get(&y);
-                assert_eq!(&got[..tokens * n], bits(&expected), "{} {n} x {k}, {tokens} rows", format.name());
-                assert!(
-                    got[tokens * n..].iter().all(|word| *word == 0xA5A5_A5A5),
-                    "{} {n} x {k}, {tokens} rows wrote behind y",
-                    format.name()
-                );
+                check_matmul(bench, format, (n, k), &data, &activations(&mut random, tokens, k));
             }
         }
+    }
+}
+
+/// The kernel's product with the rows `x`, against the reference's.
+fn check_matmul(bench: &TestDevice, format: Format, (n, k): (usize, usize), data: &[u8], x: &[Vec<f32>]) {
+    let tokens = x.len();
+    let matrix = Matrix { format, rows: n, cols: k, data: data.into() };
+    let weights = bench.put(&pack(format, n, k, data));
+    let expected: Vec<f32> = x.iter().flat_map(|x| matvec(&matrix, x)).collect();
+    let (mut args, _kernel, _table) = matmul_args(bench, format, n, k, tokens);
+    let (rows, _spans) = bench.rows(x);
+    // Guard words behind the output show writes out of bounds.
+    let y = bench.put(&vec![0xA5; 4 * (tokens * n + 16)]);
+    args.weights = weights.ptr();
+    args.x = rows;
+    args.y = y.ptr().cast();
+    // SAFETY: all addresses are of live spans with the shapes of the arguments.
+    unsafe { ops::matmul(&bench.queue, args) }.unwrap();
+    let got = bench.get(&y);
+    assert_eq!(&got[..tokens * n], bits(&expected), "{} {n} x {k}, {tokens} rows", format.name());
+    assert!(
+        got[tokens * n..].iter().all(|word| *word == 0xA5A5_A5A5),
+        "{} {n} x {k}, {tokens} rows wrote behind y",
+        format.name()
+    );
+}
+
+#[test]
+fn codes_at_their_ends_equal_the_reference() {
+    // Blocks of one byte, times activations of one size: sums as large as they get, and every code in every place.
+    let bench = TestDevice::new();
+    let mut random = Random(14);
+    let (n, k) = (256, 256);
+    for format in Format::ALL.into_iter().filter(|format| format.is_quantised()) {
+        let mut data = Vec::new();
+        for byte in 0..=255 {
+            for _ in 0..k / format.block_elements() {
+                let mut block = vec![byte; format.block_bytes()];
+                set_scales(&mut random, format, &mut block);
+                data.extend(block);
+            }
+        }
+        let alternating = (0..k).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
+        check_matmul(&bench, format, (n, k), &data, &[vec![1.0; k], vec![-1.0; k], alternating]);
     }
 }
 

@@ -223,7 +223,8 @@ impl<'a> Binder<'a> {
         let format = info.format();
         if format.is_none() {
             let known: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
-            self.problem(name, format!("a format of {}", known.join(", ")), info.type_name());
+            let found = format!("{} (type {})", info.type_name(), info.ggml_type);
+            self.problem(name, format!("a format of {}", known.join(", ")), found);
         }
         (info.clone(), format)
     }

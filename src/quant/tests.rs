@@ -10,7 +10,7 @@ macro_rules! vector {
     };
 }
 
-const VECTORS: [(Format, &[u8], &[u8]); 11] = [
+const VECTORS: [(Format, &[u8], &[u8]); 24] = [
     vector!(F32, "f32"),
     vector!(F16, "f16"),
     vector!(BF16, "bf16"),
@@ -22,10 +22,24 @@ const VECTORS: [(Format, &[u8], &[u8]); 11] = [
     vector!(IQ2_S, "iq2_s"),
     vector!(IQ3_S, "iq3_s"),
     vector!(IQ3_XXS, "iq3_xxs"),
+    vector!(Q4_1, "q4_1"),
+    vector!(Q5_0, "q5_0"),
+    vector!(Q5_1, "q5_1"),
+    vector!(Q2_K, "q2_k"),
+    vector!(Q3_K, "q3_k"),
+    vector!(Q4_K, "q4_k"),
+    vector!(IQ1_S, "iq1_s"),
+    vector!(IQ1_M, "iq1_m"),
+    vector!(IQ2_XXS, "iq2_xxs"),
+    vector!(IQ2_XS, "iq2_xs"),
+    vector!(IQ4_XS, "iq4_xs"),
+    vector!(MXFP4, "mxfp4"),
+    vector!(NVFP4, "nvfp4"),
 ];
 
 #[test]
 fn every_format_decodes_bit_for_bit() {
+    assert!(Format::ALL.into_iter().all(|format| VECTORS.iter().any(|vector| vector.0 == format)));
     for (format, bytes, expected) in VECTORS {
         let expected: Vec<u32> = expected.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
         let mut out = vec![0.0; expected.len()];
@@ -44,8 +58,10 @@ fn formats_agree_with_the_type_table() {
         assert_eq!(ggml_type_name(id), Some(format.name()));
         assert_eq!(ggml_type_layout(id), Some((format.block_elements() as u64, format.block_bytes() as u64)));
     }
-    assert_eq!(Format::from_ggml_id(16), None);
-    assert_eq!(ggml_type_name(16), Some("IQ2_XXS"));
+    for (id, name) in [(9, "Q8_1"), (15, "Q8_K"), (26, "I32"), (34, "TQ1_0"), (35, "TQ2_0"), (41, "Q1_0"), (42, "Q2_0")]
+    {
+        assert_eq!((Format::from_ggml_id(id), ggml_type_name(id)), (None, Some(name)));
+    }
     for id in [4, 5, 31, 33, 36, 38, 43, u32::MAX] {
         assert_eq!((ggml_type_name(id), ggml_type_layout(id)), (None, None), "id {id}");
     }
@@ -66,7 +82,10 @@ fn rows_of_the_wrong_length_are_refused() {
 
 #[test]
 fn codebooks_use_the_published_alphabets() {
-    assert!(IQ2_S_GRID.iter().flat_map(|row| row.to_le_bytes()).all(|code| [8, 25, 43].contains(&code)));
+    for grid in [&IQ2_S_GRID[..], &IQ2_XS_GRID, &IQ2_XXS_GRID] {
+        assert!(grid.iter().flat_map(|row| row.to_le_bytes()).all(|code| [8, 25, 43].contains(&code)));
+    }
+    assert!(IQ1_GRID.iter().flat_map(|row| row.to_le_bytes()).all(|code| [-1, 0, 1].contains(&(code as i8))));
     let eighths = [4, 12, 20, 28, 36, 44, 52, 62];
     assert!(IQ3_XXS_GRID.iter().flat_map(|row| row.to_le_bytes()).all(|code| eighths.contains(&code)));
     assert!(IQ3_S_GRID.iter().flat_map(|row| row.to_le_bytes()).all(|code| code % 2 == 1 && code < 16));

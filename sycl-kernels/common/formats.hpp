@@ -1,6 +1,6 @@
 // Weight formats in the packed device layout (docs/formats.md). A tile is 16 rows; a lane owns a row. A tile is a run
-// of units of 32 or 256 columns; a unit is `words` planes of 16 32-bit words, then, for quantised formats, one plane of
-// 16 f16 scales per scale.
+// of units of 32, 64 or 256 columns; a unit is `words` planes of 16 32-bit words, then one plane of 16 scales per
+// scale.
 #pragma once
 #include "math.hpp"
 
@@ -23,15 +23,32 @@ static inline int xk_sign_bytes(uint32_t v, uint32_t s) {
     uint32_t m = ((s & 15u) * 0x00204081u) & 0x01010101u;
     return (int)((v ^ (m * 255u)) + m);
 }
+// Four masks of seven signs, one a byte, and an eighth that makes the count of each even. The bytes' top bits are free.
+static inline uint32_t xk_even_signs(uint32_t v) {
+    uint32_t s = v & 0x7F7F7F7Fu, p = s ^ (s >> 4);
+    p ^= p >> 2;
+    p ^= p >> 1;
+    return s | ((p & 0x01010101u) << 7);
+}
 
-// Each format gives: kUnit columns per unit, kUnitBytes, and, for a 32-column block `g` of a unit at `u`, `load`, which
-// leaves the block's integers in w[8] with the scales the integer sums are multiplied by, and `finish`, which does
-// that.
+// Each format gives: `unit` columns, the words and scales of a row in a unit, and, for a 32-column block `g` of a unit
+// at `u`, `load`, which leaves the block's integers in w[8] with what `xk_add_block` multiplies their sums by.
 struct xk_block {
     int w[8];    // 32 int8 weights
     int s0, s1;  // multipliers of elements 0..15 and 16..31
-    int m;       // multiplier of the sum of activations
+    int m, m1;   // multipliers of sums of activations
     float d, mw; // N4: dw and mw
+};
+
+// What a format is not unless it says so.
+struct xk_defaults {
+    static constexpr int scale_bytes = 2;
+    static constexpr bool one_scale = false;  // I = s0 * sum
+    static constexpr bool two_scales = false; // I = s0 * first half + s1 * second half
+    static constexpr bool has_min = false;    // J = m * sum of activations
+    static constexpr bool two_mins = false;   // J = m and m1 times those of the halves
+    static constexpr bool has_shift = false;  // I = s0 * (8 * sum + m * sum of activations)
+    static constexpr bool two_steps = false;  // I = first half, J = second half
 };
 
 #define XK_F32 0
@@ -45,15 +62,57 @@ struct xk_block {
 #define XK_IQ2_S 8
 #define XK_IQ3_S 9
 #define XK_IQ3_XXS 10
+#define XK_Q4_1 11
+#define XK_Q5_0 12
+#define XK_Q5_1 13
+#define XK_Q2_K 14
+#define XK_Q3_K 15
+#define XK_Q4_K 16
+#define XK_IQ1_S 17
+#define XK_IQ1_M 18
+#define XK_IQ2_XXS 19
+#define XK_IQ2_XS 20
+#define XK_IQ4_XS 21
+#define XK_MXFP4 22
+#define XK_NVFP4 23
 
 template <int F> struct xk_format;
 
+template <class F> constexpr int xk_unit_words() { return F::words * 16 + F::scales * F::scale_bytes * 4; }
+
+// N4's fused steps for a block whose halves sum to i0 and i1. xq: the activations' codes, s: their sum.
+template <class F>
+static inline float xk_add_block(float acc, const xk_block &b, int i0, int i1, const int *xq, float dx, const int *s) {
+    int i = F::two_scales ? b.s0 * i0 + b.s1 * i1 : F::two_steps ? i0 : i0 + i1;
+    if constexpr (F::has_shift)
+        i = 8 * i + b.m * *s;
+    if constexpr (F::one_scale)
+        i *= b.s0;
+    acc = sycl::fma((float)i, b.d * dx, acc);
+    if constexpr (F::has_min)
+        acc = sycl::fma((float)(b.m * *s), b.mw * dx, acc);
+    if constexpr (F::two_steps)
+        acc = sycl::fma((float)i1, b.mw * dx, acc);
+    if constexpr (F::two_mins) {
+        int x0 = 0;
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            x0 += xk_dot4(0x01010101, xq[k]);
+        acc = sycl::fma((float)(b.m * x0 + b.m1 * (*s - x0)), b.mw * dx, acc);
+    }
+    return acc;
+}
+
 static inline uint32_t xk_word(const uint32_t *u, int i, int lane) { return u[i * 16 + lane]; }
+// Byte g of the row's words from i on.
+static inline uint32_t xk_byte(const uint32_t *u, int i, int g, int lane) {
+    return (xk_word(u, i + (g >> 2), lane) >> (8 * (g & 3))) & 255u;
+}
 static inline float xk_scale(const uint32_t *u, int words, int i, int lane) {
     return xk_half_to_float(((const uint16_t *)(u + words * 16))[i * 16 + lane]);
 }
 
-template <> struct xk_format<XK_Q8_0> {
+template <> struct xk_format<XK_Q8_0> : xk_defaults {
     static constexpr int unit = 32, words = 8, scales = 1;
     static inline void load(const uint32_t *u, int, int lane, const uint32_t *, xk_block &b) {
 #pragma unroll
@@ -61,10 +120,9 @@ template <> struct xk_format<XK_Q8_0> {
             b.w[i] = (int)xk_word(u, i, lane);
         b.d = xk_scale(u, words, 0, lane);
     }
-    static constexpr bool two_scales = false, has_min = false, one_scale = false;
 };
 
-template <> struct xk_format<XK_Q4_0> {
+template <> struct xk_format<XK_Q4_0> : xk_defaults {
     static constexpr int unit = 32, words = 4, scales = 1;
     static inline void load(const uint32_t *u, int, int lane, const uint32_t *, xk_block &b) {
 #pragma unroll
@@ -75,156 +133,138 @@ template <> struct xk_format<XK_Q4_0> {
         }
         b.d = xk_scale(u, words, 0, lane);
     }
-    static constexpr bool two_scales = false, has_min = false, one_scale = false;
 };
 
-template <> struct xk_format<XK_IQ4_NL> {
-    static constexpr int unit = 32, words = 4, scales = 1;
-    // The table's entry for a byte holds the value of its low nibble in bits 0..7 and of its high nibble in
-    // bits 16..23.
-    static inline void load(const uint32_t *u, int, int lane, const uint32_t *table, xk_block &b) {
+template <> struct xk_format<XK_Q4_1> : xk_defaults {
+    static constexpr int unit = 32, words = 4, scales = 2;
+    static constexpr bool has_min = true;
+    static inline void load(const uint32_t *u, int, int lane, const uint32_t *, xk_block &b) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             uint32_t v = xk_word(u, i, lane);
-            uint32_t e0 = table[v & 255u], e1 = table[(v >> 8) & 255u], e2 = table[(v >> 16) & 255u],
-                     e3 = table[v >> 24];
-            uint32_t a = e0 | (e1 << 8), c = e2 | (e3 << 8);
-            b.w[i] = (int)((a & 0xFFFFu) | (c << 16));
-            b.w[4 + i] = (int)((a >> 16) | (c & 0xFFFF0000u));
+            b.w[i] = (int)(v & 0x0F0F0F0Fu);
+            b.w[4 + i] = (int)((v >> 4) & 0x0F0F0F0Fu);
+        }
+        b.m = 1;
+        b.d = xk_scale(u, words, 0, lane);
+        b.mw = xk_scale(u, words, 1, lane);
+    }
+};
+
+// Nibble word i of a block, with fifth bits that are bits 2i (low nibbles) and 2i + 1 (high ones) of the bytes of hi.
+static inline void xk_five_bits(uint32_t v, uint32_t hi, int i, int &low, int &high) {
+    low = (int)((v & 0x0F0F0F0Fu) | (((hi >> (2 * i)) & 0x01010101u) << 4));
+    high = (int)(((v >> 4) & 0x0F0F0F0Fu) | (((hi >> (2 * i + 1)) & 0x01010101u) << 4));
+}
+
+template <> struct xk_format<XK_Q5_0> : xk_defaults {
+    static constexpr int unit = 32, words = 5, scales = 1;
+    // Words: 4 of nibbles, 1 of fifth bits.
+    static inline void load(const uint32_t *u, int, int lane, const uint32_t *, xk_block &b) {
+        uint32_t hi = xk_word(u, 4, lane);
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            xk_five_bits(xk_word(u, i, lane), hi, i, b.w[i], b.w[4 + i]);
+            b.w[i] = xk_sub_bytes((uint32_t)b.w[i], 0x10101010u);
+            b.w[4 + i] = xk_sub_bytes((uint32_t)b.w[4 + i], 0x10101010u);
         }
         b.d = xk_scale(u, words, 0, lane);
     }
-    static constexpr bool two_scales = false, has_min = false, one_scale = false;
 };
 
-template <> struct xk_format<XK_Q6_K> {
-    static constexpr int unit = 256, words = 52, scales = 1;
-    // Words: 32 of nibbles (4 a block), 16 of high bit pairs (2 a block), 4 of int8 scales (two a block).
-    static inline void load(const uint32_t *u, int g, int lane, const uint32_t *, xk_block &b) {
+template <> struct xk_format<XK_Q5_1> : xk_defaults {
+    static constexpr int unit = 32, words = 5, scales = 2;
+    static constexpr bool has_min = true;
+    // Words: 4 of nibbles, 1 of fifth bits.
+    static inline void load(const uint32_t *u, int, int lane, const uint32_t *, xk_block &b) {
+        uint32_t hi = xk_word(u, 4, lane);
 #pragma unroll
-        for (int h = 0; h < 2; h++) {
-            uint32_t hi = xk_word(u, 32 + 2 * g + h, lane);
+        for (int i = 0; i < 4; i++)
+            xk_five_bits(xk_word(u, i, lane), hi, i, b.w[i], b.w[4 + i]);
+        b.m = 1;
+        b.d = xk_scale(u, words, 0, lane);
+        b.mw = xk_scale(u, words, 1, lane);
+    }
+};
+
+// The levels of a word's low and high nibbles. The table's entry for a byte holds the value of its low nibble in bits
+// 0..7 and of its high nibble in bits 16..23.
+static inline void xk_levels(uint32_t v, const uint32_t *table, int &low, int &high) {
+    uint32_t e0 = table[v & 255u], e1 = table[(v >> 8) & 255u], e2 = table[(v >> 16) & 255u], e3 = table[v >> 24];
+    uint32_t a = e0 | (e1 << 8), c = e2 | (e3 << 8);
+    low = (int)((a & 0xFFFFu) | (c << 16));
+    high = (int)((a >> 16) | (c & 0xFFFF0000u));
+}
+
+template <> struct xk_format<XK_IQ4_NL> : xk_defaults {
+    static constexpr int unit = 32, words = 4, scales = 1;
+    static inline void load(const uint32_t *u, int, int lane, const uint32_t *table, xk_block &b) {
 #pragma unroll
-            for (int k = 0; k < 2; k++) {
-                int i = 2 * h + k;
-                uint32_t v = xk_word(u, 4 * g + i, lane);
-                uint32_t lo_hi = (hi >> (4 * k)) & 0x03030303u, hi_hi = (hi >> (4 * k + 2)) & 0x03030303u;
-                b.w[i] = xk_sub_bytes((v & 0x0F0F0F0Fu) | (lo_hi << 4), 0x20202020u);
-                b.w[4 + i] = xk_sub_bytes(((v >> 4) & 0x0F0F0F0Fu) | (hi_hi << 4), 0x20202020u);
-            }
-        }
-        uint32_t s = xk_word(u, 48 + (g >> 1), lane) >> (16 * (g & 1));
-        b.s0 = (int)(int8_t)s;
-        b.s1 = (int)(int8_t)(s >> 8);
+        for (int i = 0; i < 4; i++)
+            xk_levels(xk_word(u, i, lane), table, b.w[i], b.w[4 + i]);
         b.d = xk_scale(u, words, 0, lane);
     }
-    static constexpr bool two_scales = true, has_min = false, one_scale = false;
 };
 
-template <> struct xk_format<XK_Q5_K> {
-    static constexpr int unit = 256, words = 44, scales = 2;
-    // Words: 32 of nibbles (4 a block), 8 of fifth bits (one a block), 2 of scales, 2 of minimums (a byte a block).
+// Four doubled E2M1 values from the low halves of the bytes of v. Magnitudes 0 to 7 mean 0, 1, 2, 3, 4, 6, 8, 12; there
+// is no minus zero.
+static inline int xk_fp4(uint32_t v) {
+    uint32_t m = v & 0x07070707u, top = (m >> 2) & 0x01010101u;
+    uint32_t low = m & (top * 3u);   // the lower two bits where the magnitude is 4 or more
+    uint32_t all = low & (low >> 1); // 1 where it is 7
+    uint32_t value = m + low + (all << 1), s = (v >> 3) & 0x01010101u;
+    return (int)((value ^ (s * 255u)) + s);
+}
+
+template <> struct xk_format<XK_MXFP4> : xk_defaults {
+    static constexpr int unit = 32, words = 4, scales = 1, scale_bytes = 1;
+    static inline void load(const uint32_t *u, int, int lane, const uint32_t *, xk_block &b) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            uint32_t v = xk_word(u, i, lane);
+            b.w[i] = xk_fp4(v);
+            b.w[4 + i] = xk_fp4(v >> 4);
+        }
+        uint32_t e = ((const uint8_t *)(u + words * 16))[lane];
+        b.d = xk_bits_to_float(e < 2u ? 0x00200000u << (e & 1u) : (e - 1u) << 23); // 2^(e - 128)
+    }
+};
+
+template <> struct xk_format<XK_NVFP4> : xk_defaults {
+    static constexpr int unit = 64, words = 9, scales = 0;
+    static constexpr bool two_steps = true;
+    // Words: 8 of nibbles (4 a block), 1 of E4M3 scales (two a block).
     static inline void load(const uint32_t *u, int g, int lane, const uint32_t *, xk_block &b) {
-        uint32_t hi = xk_word(u, 32 + g, lane);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             uint32_t v = xk_word(u, 4 * g + i, lane);
-            b.w[i] = (int)((v & 0x0F0F0F0Fu) | (((hi >> (2 * i)) & 0x01010101u) << 4));
-            b.w[4 + i] = (int)(((v >> 4) & 0x0F0F0F0Fu) | (((hi >> (2 * i + 1)) & 0x01010101u) << 4));
+            b.w[i] = xk_fp4(v);
+            b.w[4 + i] = xk_fp4(v >> 4);
         }
-        b.s0 = (int)((xk_word(u, 40 + (g >> 2), lane) >> (8 * (g & 3))) & 255u);
-        b.m = (int)((xk_word(u, 42 + (g >> 2), lane) >> (8 * (g & 3))) & 255u);
-        b.d = xk_scale(u, words, 0, lane);
-        b.mw = -xk_scale(u, words, 1, lane);
+        // As the bits of an f16 the seven bits are 2^-8 of the scale; half of the scale is wanted.
+        uint32_t s = xk_word(u, 8, lane) >> (16 * g);
+        b.d = xk_half_to_float((uint16_t)((s & 127u) << 7)) * 128.0f;
+        b.mw = xk_half_to_float((uint16_t)((s >> 1) & 0x3F80u)) * 128.0f;
     }
-    static constexpr bool two_scales = false, has_min = true, one_scale = true;
-};
-
-template <> struct xk_format<XK_IQ2_S> {
-    static constexpr int unit = 256, words = 20, scales = 1;
-    // Words: 8 of indices, 8 of signs (one a block), 2 of index high bits, 2 of scales (a byte a block). Table: 1024
-    // rows of two words.
-    static inline void load(const uint32_t *u, int g, int lane, const uint32_t *table, xk_block &b) {
-        uint32_t idx = xk_word(u, g, lane), sign = xk_word(u, 8 + g, lane);
-        uint32_t qh = xk_word(u, 16 + (g >> 2), lane) >> (8 * (g & 3));
-        uint32_t sc = xk_word(u, 18 + (g >> 2), lane) >> (8 * (g & 3));
-#pragma unroll
-        for (int t = 0; t < 4; t++) {
-            uint32_t row = ((idx >> (8 * t)) & 255u) | (((qh >> (2 * t)) & 3u) << 8);
-            b.w[2 * t] = xk_sign_bytes(table[2 * row], sign >> (8 * t));
-            b.w[2 * t + 1] = xk_sign_bytes(table[2 * row + 1], sign >> (8 * t + 4));
-        }
-        b.s0 = (int)(2u * (sc & 15u) + 1u);
-        b.s1 = (int)(2u * ((sc >> 4) & 15u) + 1u);
-        b.d = xk_scale(u, words, 0, lane) * 0.125f;
-    }
-    static constexpr bool two_scales = true, has_min = false, one_scale = false;
-};
-
-template <> struct xk_format<XK_IQ3_S> {
-    static constexpr int unit = 256, words = 27, scales = 1;
-    // Words: 16 of indices (two a block), 8 of signs (one a block), 2 of index high bits (a byte a block), 1 of scales
-    // (a nibble a block). Table: 512 words.
-    static inline void load(const uint32_t *u, int g, int lane, const uint32_t *table, xk_block &b) {
-        uint32_t sign = xk_word(u, 16 + g, lane);
-        uint32_t qh = xk_word(u, 24 + (g >> 2), lane) >> (8 * (g & 3));
-        uint32_t sc = xk_word(u, 26, lane) >> (4 * g);
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            uint32_t idx = xk_word(u, 2 * g + h, lane);
-#pragma unroll
-            for (int k = 0; k < 4; k++) {
-                int i = 4 * h + k;
-                uint32_t row = ((idx >> (8 * k)) & 255u) | (((qh >> i) & 1u) << 8);
-                b.w[i] = xk_sign_bytes(table[row], sign >> (4 * i));
-            }
-        }
-        b.s0 = (int)(2u * (sc & 15u) + 1u);
-        b.d = xk_scale(u, words, 0, lane);
-    }
-    static constexpr bool two_scales = false, has_min = false, one_scale = true;
-};
-
-template <> struct xk_format<XK_IQ3_XXS> {
-    static constexpr int unit = 256, words = 24, scales = 1;
-    // Words: 16 of indices (two a block), 8 of four 7-bit sign masks and a 4-bit scale (one a block). Table: 256 words.
-    static inline void load(const uint32_t *u, int g, int lane, const uint32_t *table, xk_block &b) {
-        uint32_t ws = xk_word(u, 16 + g, lane);
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            uint32_t idx = xk_word(u, 2 * g + h, lane);
-#pragma unroll
-            for (int t = 0; t < 2; t++) {
-                uint32_t s7 = (ws >> (7 * (2 * h + t))) & 127u;
-                uint32_t p = s7 ^ (s7 >> 4);
-                p ^= p >> 2;
-                p ^= p >> 1;
-                uint32_t s8 = s7 | ((p & 1u) << 7);
-                int i = 4 * h + 2 * t;
-                b.w[i] = xk_sign_bytes(table[(idx >> (16 * t)) & 255u], s8);
-                b.w[i + 1] = xk_sign_bytes(table[(idx >> (16 * t + 8)) & 255u], s8 >> 4);
-            }
-        }
-        b.s0 = (int)(2u * (ws >> 28) + 1u);
-        b.d = xk_scale(u, words, 0, lane) * 0.25f;
-    }
-    static constexpr bool two_scales = false, has_min = false, one_scale = true;
 };
 
 // Float weights: 32 columns a unit.
-template <> struct xk_format<XK_F32> {
+template <> struct xk_format<XK_F32> : xk_defaults {
     static constexpr int unit = 32, words = 32, scales = 0;
     static inline float at(const uint32_t *u, int k, int lane) { return xk_bits_to_float(xk_word(u, k, lane)); }
 };
-template <> struct xk_format<XK_F16> {
+template <> struct xk_format<XK_F16> : xk_defaults {
     static constexpr int unit = 32, words = 16, scales = 0;
     static inline float at(const uint32_t *u, int k, int lane) {
         return xk_half_to_float((uint16_t)(xk_word(u, k >> 1, lane) >> (16 * (k & 1))));
     }
 };
-template <> struct xk_format<XK_BF16> {
+template <> struct xk_format<XK_BF16> : xk_defaults {
     static constexpr int unit = 32, words = 16, scales = 0;
     static inline float at(const uint32_t *u, int k, int lane) {
         return xk_bits_to_float((xk_word(u, k >> 1, lane) >> (16 * (k & 1))) << 16);
     }
 };
+
+#include "formats_k.hpp"
+#include "formats_iq.hpp"

@@ -54,7 +54,7 @@ template <int R> static inline void matmul(float *partial, const uint32_t *w, co
         x_row[r] = slots ? (size_t)(slots[row] / x_div) : (size_t)(first + row);
     }
     if (active) {
-        constexpr int unit_words = F::words * 16 + F::scales * 8;
+        constexpr int unit_words = xk_unit_words<F>();
         const uint32_t *tile_base = w + (size_t)tile * (size_t)((blocks * 32 + F::unit - 1) / F::unit) * unit_words;
         const int b0 = segment * segment_blocks;
         const int b1 = b0 + segment_blocks < blocks ? b0 + segment_blocks : blocks;
@@ -81,14 +81,8 @@ template <int R> static inline void matmul(float *partial, const uint32_t *w, co
 #pragma unroll
                 for (int i = 4; i < 8; i++)
                     i1 += xk_dot4(blk.w[i], xq[i]);
-                int sum = F::two_scales ? blk.s0 * i0 + blk.s1 * i1 : i0 + i1;
-                if (F::one_scale)
-                    sum *= blk.s0;
                 const size_t at = x_row[r] * blocks + b;
-                const float dx = d[at];
-                acc[r] = sycl::fma((float)sum, blk.d * dx, acc[r]);
-                if (F::has_min)
-                    acc[r] = sycl::fma((float)(blk.m * s[at]), blk.mw * dx, acc[r]);
+                acc[r] = xk_add_block<F>(acc[r], blk, i0, i1, xq, d[at], s + at);
             }
 #endif
         }
