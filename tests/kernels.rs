@@ -2,78 +2,18 @@
 
 #[path = "support/random.rs"]
 mod random;
+#[path = "support/test_device.rs"]
+mod test_device;
 
-use bankshot::device::{Arena, Card, Kernel, MemoryKind, Module, Queue, Span, cache, devices, kernels, sys};
-use bankshot::load::pack::{Layout, codebook, pack_matrix};
+use bankshot::device::{Span, kernels, sys};
+use bankshot::load::pack::Layout;
 use bankshot::ops;
-use bankshot::oracle::linear::{Matrix, matvec, quantise};
+use bankshot::oracle::linear::{Matrix, matvec};
 use bankshot::oracle::moe::route;
 use bankshot::plan::{ROWS_PER_GROUP, plan_entries_max, plan_slots_at};
 use bankshot::quant::Format;
 use random::{Random, random_rows};
-
-/// A queue and a bump allocator of device memory.
-struct Bench {
-    card: Card,
-    queue: Queue,
-    /// Whether the CPU runs the code that is meant for cards.
-    card_code: bool,
-}
-
-impl Bench {
-    fn new() -> Bench {
-        let device = devices().unwrap().into_iter().find(|device| device.is_cpu).expect("the OpenCL CPU device");
-        let card = Card::open(device.index).unwrap();
-        let queue = Queue::new(&card).unwrap();
-        Bench { card, queue, card_code: false }
-    }
-
-    fn kernel(&self, module: &str, name: &str) -> Kernel {
-        let mut code = *kernels::find(module).unwrap_or_else(|| panic!("module {module}"));
-        if self.card_code {
-            code.spirv = code.spirv_for(false);
-            code.hash = Box::leak(format!("{}-card", code.hash).into_boxed_str());
-        }
-        Module::new(&self.card, &code, cache::folder().as_deref()).unwrap().kernel(name).unwrap()
-    }
-
-    fn put(&self, bytes: &[u8]) -> Span {
-        let span = Arena::new(&self.card, bytes.len().max(64) as u64, MemoryKind::Device).unwrap();
-        let span = span.span(0, bytes.len() as u64).unwrap();
-        self.queue.upload(&span, bytes).unwrap();
-        span
-    }
-
-    fn floats(&self, values: &[f32]) -> Span {
-        self.put(&values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>())
-    }
-
-    fn get(&self, span: &Span) -> Vec<u32> {
-        let mut bytes = vec![0; span.bytes() as usize];
-        self.queue.download(&mut bytes, span).unwrap();
-        bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
-    }
-
-    /// Rows of activations in the form that matrices read, made on the host by the reference.
-    fn rows(&self, rows: &[Vec<f32>]) -> (sys::xk_rows, [Span; 4]) {
-        let quantised: Vec<_> = rows.iter().map(|row| quantise(row)).collect();
-        let q: Vec<u8> = quantised.iter().flat_map(|row| row.q.as_flattened().iter().map(|q| *q as u8)).collect();
-        let d: Vec<f32> = quantised.iter().flat_map(|row| row.d.clone()).collect();
-        let s =
-            quantised.iter().flat_map(|row| row.q.iter().map(|block| block.iter().map(|q| i32::from(*q)).sum::<i32>()));
-        let s: Vec<u8> = s.flat_map(|sum| sum.to_le_bytes()).collect();
-        let spans = [self.floats(&rows.concat()), self.put(&q), self.floats(&d), self.put(&s)];
-        (
-            sys::xk_rows {
-                x: spans[0].ptr().cast(),
-                q: spans[1].ptr().cast(),
-                d: spans[2].ptr().cast(),
-                s: spans[3].ptr().cast(),
-            },
-            spans,
-        )
-    }
-}
+use test_device::{TestDevice, matmul_args, pack};
 
 fn bits(values: &[f32]) -> Vec<u32> {
     values.iter().map(|value| value.to_bits()).collect()
@@ -96,41 +36,9 @@ fn activations(random: &mut Random, rows: usize, cols: usize) -> Vec<Vec<f32>> {
         .collect()
 }
 
-fn matmul_args(
-    bench: &Bench,
-    format: Format,
-    n: usize,
-    k: usize,
-    tokens: usize,
-) -> (sys::xk_matmul_args, Vec<Kernel>, Vec<Span>) {
-    let rows_per_group = if tokens == 1 { 1 } else { ROWS_PER_GROUP };
-    let kernel = bench.kernel(
-        &format!("matmul_{}", format.name().to_ascii_lowercase()),
-        if tokens == 1 { "matmul_r1" } else { "matmul_r8" },
-    );
-    let table =
-        codebook(format).map(|table| bench.put(&table.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>()));
-    let args = sys::xk_matmul_args {
-        n: n as u32,
-        k: k as u32,
-        rows: tokens as u32,
-        rows_per_group: rows_per_group as u32,
-        kernel: kernel.raw(),
-        codebook: table.as_ref().map_or(std::ptr::null_mut(), |table| table.ptr()),
-        ..Default::default()
-    };
-    (args, vec![kernel], table.into_iter().collect())
-}
-
-fn pack(format: Format, n: usize, k: usize, data: &[u8]) -> Vec<u8> {
-    let mut packed = vec![0; Layout::of(format).matrix_bytes(n, k)];
-    pack_matrix(format, n, k, data, &mut packed);
-    packed
-}
-
 #[test]
 fn matrices_of_every_format_equal_the_reference() {
-    check_matrices(&Bench::new(), &Format::ALL);
+    check_matrices(&TestDevice::new(), &Format::ALL);
 }
 
 #[test]
@@ -141,10 +49,10 @@ fn matrices_equal_the_reference_in_the_code_for_cards() {
     };
     let formats: Vec<Format> = Format::ALL.into_iter().filter(own).collect();
     assert_eq!(formats.len(), 8, "{formats:?}");
-    check_matrices(&Bench { card_code: true, ..Bench::new() }, &formats);
+    check_matrices(&TestDevice { card_code: true, ..TestDevice::new() }, &formats);
 }
 
-fn check_matrices(bench: &Bench, formats: &[Format]) {
+fn check_matrices(bench: &TestDevice, formats: &[Format]) {
     let mut random = Random(11);
     for format in formats.iter().copied() {
         let wide = [(1, 256), (4, 2560), (37, 512), (64, 4352)];
@@ -180,7 +88,7 @@ fn check_matrices(bench: &Bench, formats: &[Format]) {
 
 #[test]
 fn routing_and_expert_matrices_equal_the_reference() {
-    let bench = Bench::new();
+    let bench = TestDevice::new();
     let mut random = Random(12);
     let (format, n, k) = (Format::IQ4_NL, 48, 160);
     for (experts, used, tokens) in [(4, 1, 1), (16, 4, 1), (16, 4, 7), (33, 10, 40), (512, 10, 64)] {
@@ -255,7 +163,7 @@ fn routing_and_expert_matrices_equal_the_reference() {
 
 #[test]
 fn activations_are_quantised_as_the_reference_does() {
-    let bench = Bench::new();
+    let bench = TestDevice::new();
     let x = activations(&mut Random(13), 12, 320);
     let (_, expected) = bench.rows(&x);
     let a = bench.floats(&x.concat());
@@ -283,7 +191,7 @@ fn activations_are_quantised_as_the_reference_does() {
 
 #[test]
 fn wrong_arguments_are_refused_by_name() {
-    let bench = Bench::new();
+    let bench = TestDevice::new();
     // SAFETY: the call is refused before any address is used.
     let error = unsafe { ops::matmul(&bench.queue, sys::xk_matmul_args::default()) }.unwrap_err();
     assert!(error.text.contains("kernel: expected a pointer, got null"), "{}", error.text);

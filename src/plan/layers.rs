@@ -118,9 +118,9 @@ impl Builder<'_> {
                 let scratch = s.moe.as_ref().expect("the spec has experts, so their buffers were booked");
                 self.moe(moe, s.mixed, scratch, &mut steps)?;
             }
-            FeedForward::Dense { gate, up, down } => {
+            FeedForward::Dense(dense) => {
                 let scratch = s.dense.as_ref().expect("the spec has a feed-forward, so its buffers were booked");
-                self.dense([gate, up, down], s.mixed, scratch, buffers.output, &mut steps)?;
+                self.dense([&dense.gate, &dense.up, &dense.down], s.mixed, scratch, buffers.output, &mut steps)?;
             }
         }
         Ok(steps)
