@@ -1,7 +1,6 @@
 //! The program as its users meet it: what it prints, where, and with which exit code.
 
 #[path = "support/gguf_writer.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
 mod gguf_writer;
 
 use std::io::{BufRead, BufReader, Read, Write};

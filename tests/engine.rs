@@ -4,7 +4,6 @@
 //! activations, and how far its own quantised arithmetic lies from that; `last_logits.f32` the logits of each prompt's last position, in the file's order.
 
 #[path = "support/gguf_writer.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
 mod gguf_writer;
 #[path = "support/random.rs"]
 #[allow(dead_code, reason = "shared with other tests")]

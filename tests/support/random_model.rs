@@ -23,7 +23,7 @@ struct Tensors {
 impl Tensors {
     /// dims with the fastest first.
     fn matrix(&mut self, name: &str, dims: &[usize]) {
-        let fits = |format: &Format| dims[0] % format.block_elements().max(32) == 0;
+        let fits = |format: &Format| dims[0].is_multiple_of(format.block_elements().max(32));
         let formats: Vec<Format> = Format::ALL.into_iter().filter(fits).collect();
         let format = formats[self.turn % formats.len()];
         self.turn += 1;
