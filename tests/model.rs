@@ -732,9 +732,18 @@ fn qwen4exp_files_bind_without_warnings() {
 #[test]
 fn files_of_the_other_architectures_bind_without_warnings() {
     let Some(models) = models() else { return };
-    for name in
-        ["qwen35-BF16", "qwen35-Q8_0", "qwen35moe-BF16", "qwen35moe-Q8_0", "qwen35moe-IQ3_XXS", "qwen3next-BF16"]
-    {
+    for name in [
+        "qwen35-BF16",
+        "qwen35-Q8_0",
+        "qwen35-Q4_K_M",
+        "qwen35-IQ2_XXS",
+        "qwen35moe-BF16",
+        "qwen35moe-Q8_0",
+        "qwen35moe-IQ3_XXS",
+        "qwen3next-BF16",
+        "qwen3next-IQ4_XS",
+        "qwen3next-IQ2_XXS",
+    ] {
         let file = GgufFile::open(&models.join(name).with_extension("gguf")).unwrap();
         let bound = Bound::new(&file).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(bound.warnings, Vec::<String>::new(), "{name}");
