@@ -14,7 +14,7 @@ use super::run::{chat_prompt, prompt_ids};
 use super::{Done, interrupt};
 use crate::load::Model;
 
-/// A trained model of 27 million parameters with every mechanism of the large ones.
+/// A trained model of 24 million parameters with every mechanism of the large ones.
 pub static MODEL: &[u8] = include_bytes!("../demo/demo-ud.gguf");
 
 /// Tokens of context: the longest prompt and its answer fit.

@@ -14,6 +14,7 @@ mod perplexity;
 mod run;
 mod tokenize;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -37,7 +38,12 @@ enum Done {
 pub fn main() -> ExitCode {
     let args = Args::parse();
     let filter = tracing_subscriber::EnvFilter::try_from_env("BANKSHOT_LOG").unwrap_or_else(|_| "warn".into());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time().init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .without_time()
+        .init();
     let mut output = Output::new();
     let done = match &args.command {
         Command::Demo(args) => demo::demo(args, &mut output),
