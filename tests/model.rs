@@ -700,6 +700,30 @@ fn a_missing_embedding_is_reported_with_bad_keys() {
     assert!(problems.iter().any(|problem| problem.contains("ssm.conv_kernel")), "{problems:?}");
 }
 
+#[test]
+fn a_file_without_a_trunk_is_told_apart() {
+    let mut companion = Tiny::new()
+        .key("block_count", Int(3))
+        .key("nextn_predict_layers", Int(1))
+        .tensor("blk.2.nextn.eh_proj.weight", &[64, 32], 0)
+        .tensor("blk.2.attn_norm.weight", &[32], 0);
+    companion.tensors.retain(|(name, ..)| !name.starts_with("blk.0.") && !name.starts_with("blk.1."));
+    let error = Bound::new(&companion.open()).unwrap_err();
+    assert!(matches!(error, ModelError::OnlyPredictors { first: 2 }), "{error}");
+    let text = error.to_string();
+    for part in
+        ["from block 0 on, found only those that predict further tokens, from block 2 on", "beside a model file"]
+    {
+        assert!(text.contains(part), "expected {part:?} in: {text}");
+    }
+
+    // A trunk of which only a part is there is a damaged model, of which every gap is named.
+    let mut damaged = companion.tensor("blk.1.attn_q.weight", &[32, 64], 0);
+    damaged = damaged.key("attention.recurrent_layers", Flags(vec![true, false, false]));
+    let problems = damaged.key("attention.compress_ratios", Ints(vec![0, 2, 0])).problems();
+    assert!(problems.iter().any(|problem| problem.contains("blk.0.ssm_out.weight")), "{problems:?}");
+}
+
 fn models() -> Option<PathBuf> {
     match std::env::var_os("BANKSHOT_FIXTURES") {
         Some(root) => Some(PathBuf::from(root).join("models")),

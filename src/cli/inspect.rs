@@ -60,9 +60,15 @@ fn describe(file: &GgufFile, bound: Result<&Bound, &ModelError>, tensors: bool) 
         .into_iter()
         .map(|(name, t)| (name, json!({ "tensors": t.tensors, "parameters": t.elements, "bytes": t.bytes })))
         .collect();
+    let parts: Value = file
+        .parts()
+        .iter()
+        .map(|part| json!({ "path": part.path().display().to_string(), "bytes": part.file_bytes() }))
+        .collect();
     let mut object = json!({
         "path": file.path().display().to_string(),
         "file_bytes": file.file_bytes(),
+        "parts": parts,
         "version": file.version(),
         "keys": keys,
         "types": types,
@@ -103,6 +109,11 @@ fn print(file: &GgufFile, bound: Result<&Bound, &ModelError>, tensors: bool, out
         file.file_bytes(),
         file.version()
     ))?;
+    if file.parts().len() > 1 {
+        for part in file.parts() {
+            output.line(format_args!("  part   {} ({} bytes)", part.path().display(), part.file_bytes()))?;
+        }
+    }
     output.line("keys")?;
     for (key, value) in file.metadata().iter() {
         output.line(format_args!("  {key} = {}", value.summary()))?;

@@ -16,9 +16,11 @@ pub struct TensorInfo {
     pub dims: Vec<u64>,
     /// A known ggml type id, not necessarily one that the engine computes with.
     pub ggml_type: u32,
-    /// Byte offset of the data from the start of the file.
+    /// Which of the file's [`parts`](super::GgufFile::parts) has the data.
+    pub part: usize,
+    /// Byte offset of the data from the start of that part.
     pub offset: u64,
-    /// Bytes of data; the range lies inside the file.
+    /// Bytes of data; the range lies inside the part.
     pub bytes: u64,
 }
 
@@ -132,7 +134,7 @@ impl Checker {
         if let Some(bytes) = bytes {
             let Entry { dims, ggml_type, offset, .. } = entry;
             self.entries.push(entry.at);
-            self.tensors.push(TensorInfo { name, dims, ggml_type, offset, bytes });
+            self.tensors.push(TensorInfo { name, dims, ggml_type, part: 0, offset, bytes });
         }
     }
 

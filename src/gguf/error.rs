@@ -37,6 +37,68 @@ pub enum GgufError {
     /// A metadata key is absent, or its value is not what was asked for.
     #[error("'{}': metadata key '{key}': expected {expected}, found {found}", .path.display())]
     Metadata { path: Box<Path>, key: String, expected: String, found: String },
+    /// Parts of a split model are not beside the one that was opened.
+    #[error("'{}': expected all {count} parts of the model in one folder, found no {}", .path.display(), list(.missing))]
+    MissingParts { path: Box<Path>, count: u64, missing: Vec<String> },
+    /// A part of a split model has a name that does not lead to the other parts.
+    #[error(
+        "'{}': expected the name '<prefix>-{number:05}-of-{count:05}.gguf', as this is part {number} of {count}, found '{found}'",
+        .path.display()
+    )]
+    PartName { path: Box<Path>, number: u64, count: u64, found: String },
+    /// Two parts of a split model have a tensor of the same name.
+    #[error("'{}': tensor '{tensor}': expected a name that occurs in one part, found it in '{}' too", .path.display(), .other.display())]
+    DuplicateTensor { path: Box<Path>, tensor: String, other: Box<Path> },
+    /// The parts of a split model do not belong together in more than one way.
+    #[error("'{}': {}", .path.display(), .problems)]
+    Parts { path: Box<Path>, problems: Box<PartProblems> },
+}
+
+/// All names, up to a number that still can be read.
+fn list(names: &[String]) -> String {
+    const SHOWN: usize = 100;
+    let shown = names[..names.len().min(SHOWN)].join(", ");
+    if names.len() > SHOWN { format!("{shown} and {} more", names.len() - SHOWN) } else { shown }
+}
+
+/// Everything found wrong among the parts of a split model.
+#[derive(Debug, Default)]
+pub struct PartProblems {
+    /// The first problems, at most [`MAX_LISTED_PROBLEMS`](super::limits::MAX_LISTED_PROBLEMS).
+    pub listed: Vec<GgufError>,
+    /// Problems beyond those listed.
+    pub more: usize,
+}
+
+impl PartProblems {
+    pub(super) fn push(&mut self, problem: GgufError) {
+        if self.listed.len() < super::limits::MAX_LISTED_PROBLEMS {
+            self.listed.push(problem);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// An error if there are problems; a single one says all by itself.
+    pub(super) fn report(mut self, path: &Path) -> Result<(), GgufError> {
+        if self.listed.len() > 1 {
+            return Err(GgufError::Parts { path: path.into(), problems: Box::new(self) });
+        }
+        self.listed.pop().map_or(Ok(()), Err)
+    }
+}
+
+impl fmt::Display for PartProblems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} problems among the parts of the model", self.listed.len() + self.more)?;
+        for problem in &self.listed {
+            write!(f, "\n  {problem}")?;
+        }
+        if self.more > 0 {
+            write!(f, "\n  and {} more", self.more)?;
+        }
+        Ok(())
+    }
 }
 
 /// Everything found wrong in one tensor directory.

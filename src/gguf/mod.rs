@@ -3,12 +3,15 @@
 //! Opening a file reads its header, metadata and tensor directory and checks all of it: every count, length and offset
 //! is compared with a cap and with the size of the file before it is used. Tensor data stays in the mapped file and is
 //! handed out as byte slices; it is not interpreted here, and the file is never written to.
+//!
+//! A model that is split over several files is opened by any of them and is then one [`GgufFile`].
 
 mod directory;
 mod error;
 pub mod limits;
 mod metadata;
 mod reader;
+mod split;
 mod value;
 
 use std::collections::HashMap;
@@ -16,23 +19,41 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 pub use directory::TensorInfo;
-pub use error::{GgufError, TensorProblem, TensorProblems};
+pub use error::{GgufError, PartProblems, TensorProblem, TensorProblems};
 pub use metadata::Metadata;
 pub use value::{Array, Value};
 
 use limits::{DEFAULT_ALIGNMENT, MAX_ALIGNMENT, MAX_PAIRS, MAX_TENSORS};
 use reader::{Field, Reader, hex};
 
-/// An open model file whose metadata and tensor directory have been checked.
+/// An open model file, or all files of a split model, whose metadata and tensor directory have been checked.
 #[derive(Debug)]
 pub struct GgufFile {
     path: PathBuf,
-    bytes: Bytes,
+    parts: Vec<Part>,
     version: u32,
     alignment: u64,
     metadata: Metadata,
     tensors: Vec<TensorInfo>,
     index: HashMap<String, usize>,
+}
+
+/// One of the files that a model consists of.
+#[derive(Debug)]
+pub struct Part {
+    path: PathBuf,
+    bytes: Bytes,
+}
+
+impl Part {
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Size of this file in bytes.
+    pub fn file_bytes(&self) -> u64 {
+        self.bytes.get().len() as u64
+    }
 }
 
 #[derive(Debug)]
@@ -51,14 +72,21 @@ impl Bytes {
 }
 
 impl GgufFile {
-    /// Maps the file at `path` and checks everything but the tensor data.
+    /// Maps the file at `path` and checks everything but the tensor data. A file that is a part of a split model, which
+    /// its `split.*` keys say, is opened together with the other parts beside it.
     ///
     /// The file must not be changed or cut while it is open: the data is read from the mapping.
     ///
     /// # Errors
-    /// When the path cannot be read, is no GGUF file, or is damaged. The message names the place, what was expected and
-    /// what was found; problems of several tensors are reported together.
+    /// When the path cannot be read, is no GGUF file, or is damaged, or when parts are missing or do not belong together.
+    /// The message names the place, what was expected and what was found; problems of several tensors or parts are
+    /// reported together.
     pub fn open(path: &Path) -> Result<GgufFile, GgufError> {
+        split::open(path)
+    }
+
+    /// Opens one file, whether or not it is all of a model.
+    fn open_one(path: &Path) -> Result<GgufFile, GgufError> {
         let failed = |cause| GgufError::Open { path: path.into(), cause };
         // Asked before opening, because opening a pipe would wait for a writer.
         let kind = std::fs::metadata(path).map_err(failed)?;
@@ -83,7 +111,7 @@ impl GgufFile {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn from_static(bytes: &'static [u8]) -> Result<GgufFile, GgufError> {
-        GgufFile::parse(PathBuf::from("(embedded)"), Bytes::Static(bytes))
+        split::alone(GgufFile::parse(PathBuf::from("(embedded)"), Bytes::Static(bytes))?)
     }
 
     fn parse(path: PathBuf, bytes: Bytes) -> Result<GgufFile, GgufError> {
@@ -95,35 +123,41 @@ impl GgufFile {
         let alignment = alignment(&metadata)?;
         let directory = directory::read(&mut reader, tensor_count, alignment)?;
         let (tensors, index) = (directory.tensors, directory.index);
-        Ok(GgufFile { path, bytes, version, alignment, metadata, tensors, index })
+        let parts = vec![Part { path: path.clone(), bytes }];
+        Ok(GgufFile { path, parts, version, alignment, metadata, tensors, index })
     }
 
-    /// Where the file was opened.
+    /// Where the file was opened; of a split model, the part that was asked for.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Size of the whole file in bytes.
-    pub fn file_bytes(&self) -> u64 {
-        self.bytes.get().len() as u64
+    /// The files that the model consists of, in their order.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
     }
 
-    /// Container version, 2 or 3.
+    /// Size of all files in bytes.
+    pub fn file_bytes(&self) -> u64 {
+        self.parts.iter().map(Part::file_bytes).sum()
+    }
+
+    /// Container version, 2 or 3, of the first part.
     pub fn version(&self) -> u32 {
         self.version
     }
 
-    /// Alignment of the tensor data in bytes, a power of two.
+    /// Alignment of the tensor data in bytes, a power of two, of the first part.
     pub fn alignment(&self) -> u64 {
         self.alignment
     }
 
-    /// The key-value section.
+    /// The key-value section; of a split model, that of the first part.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
 
-    /// All tensors in file order.
+    /// All tensors in file order, part after part.
     pub fn tensors(&self) -> &[TensorInfo] {
         &self.tensors
     }
@@ -139,7 +173,7 @@ impl GgufFile {
         let range = || {
             let start = usize::try_from(info.offset).ok()?;
             let end = start.checked_add(usize::try_from(info.bytes).ok()?)?;
-            self.bytes.get().get(start..end)
+            self.parts.get(info.part)?.bytes.get().get(start..end)
         };
         range().unwrap_or_default()
     }

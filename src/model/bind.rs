@@ -214,7 +214,7 @@ impl<'a> Binder<'a> {
             let expected = shape(dims.iter().map(|n| *n as u64));
             self.problem(name, format!("shape {expected}"), "no such tensor");
             let (name, dims) = (name.to_owned(), Vec::new());
-            return (TensorInfo { name, dims, ggml_type: 0, offset: 0, bytes: 0 }, None);
+            return (TensorInfo { name, dims, ggml_type: 0, part: 0, offset: 0, bytes: 0 }, None);
         };
         let (expected, found) = (shape(dims.iter().map(|n| *n as u64)), shape(info.dims.iter().copied()));
         if expected != found {

@@ -183,10 +183,13 @@ impl Bound {
     /// are passed over.
     ///
     /// # Errors
-    /// When the architecture is another one; else with everything that is missing, misshapen, in a format the engine
+    /// When the architecture is another one or the file has no trunk; else with everything that is missing, misshapen, in a format the engine
     /// does not compute with, or present and not understood in a way that would change results.
     pub fn new(file: &GgufFile) -> Result<Bound, ModelError> {
         let arch = architecture(file)?;
+        if let Some(first) = only_predictors(file) {
+            return Err(ModelError::OnlyPredictors { first });
+        }
         let mut problems = Vec::new();
         let vocab = vocab(file, &mut problems);
         let (spec, warnings) = match Spec::read(file.metadata(), arch, vocab) {
@@ -239,9 +242,22 @@ fn refuse_modifiers(file: &GgufFile, layers: usize, problems: &mut Vec<Problem>)
     }
 }
 
+/// The first block of a file that holds none but those that predict further tokens. The keys are those of the whole
+/// model, so that only the tensors tell.
+fn only_predictors(file: &GgufFile) -> Option<usize> {
+    let blocks = || file.tensors().iter().filter_map(block);
+    let first = blocks().map(|(index, _)| index).min()?;
+    blocks().any(|(index, role)| index == first && role.starts_with("nextn.")).then_some(first)
+}
+
 fn behind_trunk(info: &TensorInfo, layers: usize) -> bool {
-    let block = info.name.strip_prefix("blk.").and_then(|rest| rest.split_once('.'));
-    block.and_then(|(index, _)| index.parse::<usize>().ok()).is_some_and(|index| index >= layers)
+    block(info).is_some_and(|(index, _)| index >= layers)
+}
+
+/// The block that a tensor is part of, and the rest of its name.
+fn block(info: &TensorInfo) -> Option<(usize, &str)> {
+    let (index, role) = info.name.strip_prefix("blk.")?.split_once('.')?;
+    Some((index.parse().ok()?, role))
 }
 
 fn bind(file: &GgufFile, spec: Spec, mut warnings: Vec<String>, problems: Vec<Problem>) -> Result<Bound, ModelError> {

@@ -40,6 +40,11 @@ pub enum Problem {
 pub enum ModelError {
     #[error("architecture: expected {}, found {found}", Architecture::names())]
     Architecture { found: String },
+    #[error(
+        "expected the blocks of a model from block 0 on, found only those that predict further tokens, from block {first} \
+         on: this file belongs beside a model file and does not run by itself"
+    )]
+    OnlyPredictors { first: usize },
     #[error("the model has {} problem(s):{}", .0.len(), listed(.0))]
     Problems(Vec<Problem>),
 }
