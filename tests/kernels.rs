@@ -1,15 +1,18 @@
 //! Kernels against the scalar reference, bit for bit, one operation at a time. `tests/engine.rs` does the same for whole models.
 
+#[path = "support/device.rs"]
+mod device_choice;
 #[path = "support/random.rs"]
 mod random;
 
-use bankshot::device::{Arena, Card, Kernel, MemoryKind, Module, Queue, Span, cache, devices, kernels, sys};
+use bankshot::device::{Arena, Card, Kernel, MemoryKind, Module, Queue, Span, cache, kernels, sys};
 use bankshot::load::pack::{Layout, codebook, pack_matrix};
 use bankshot::ops;
 use bankshot::oracle::linear::{Matrix, matvec, quantise};
 use bankshot::oracle::moe::route;
 use bankshot::plan::{ROWS_PER_GROUP, plan_entries_max, plan_slots_at};
 use bankshot::quant::Format;
+use device_choice::test_device;
 use random::{Random, random_rows};
 
 /// A queue and a bump allocator of device memory.
@@ -22,7 +25,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Bench {
-        let device = devices().unwrap().into_iter().find(|device| device.is_cpu).expect("the OpenCL CPU device");
+        let device = test_device();
         let card = Card::open(device.index).unwrap();
         let queue = Queue::new(&card).unwrap();
         Bench { card, queue, card_code: false }
