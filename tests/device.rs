@@ -1,14 +1,14 @@
 //! The runtime behind `include/xk.h`, on the CPU device.
 
+#[path = "support/device.rs"]
+mod device_choice;
+
 use bankshot::device::kernels::{self, ModuleCode};
 use bankshot::device::{self, Arena, Card, MemoryKind, Module, Part, Queue, Span, Status, sys};
 use std::path::{Path, PathBuf};
 
-/// The CPU, which every machine with the toolchain has.
 fn card() -> Card {
-    let devices = device::devices().expect("devices");
-    let cpu = devices.iter().find(|d| d.is_cpu).expect("the CPU device");
-    Card::open(cpu.index).expect("a card")
+    Card::open(device_choice::test_device().index).expect("a card")
 }
 
 fn module(card: &Card) -> Module {

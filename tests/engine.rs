@@ -3,6 +3,8 @@
 //! `tests/data/demo/oracle.json` holds, for five prompts of the demo model, llama.cpp's token ids, most likely tokens and greedy continuation with float
 //! activations, and how far its own quantised arithmetic lies from that; `last_logits.f32` the logits of each prompt's last position, in the file's order.
 
+#[path = "support/device.rs"]
+mod device_choice;
 #[path = "support/gguf_writer.rs"]
 mod gguf_writer;
 #[path = "support/random.rs"]
@@ -14,12 +16,13 @@ mod random_model;
 use std::sync::{Arc, OnceLock};
 
 use bankshot::cli::DEMO_MODEL;
-use bankshot::device::{Card, devices};
+use bankshot::device::Card;
 use bankshot::exec::{Engine, EngineError, argmax};
 use bankshot::load::Model;
 use bankshot::model::KvType;
 use bankshot::oracle::OracleSession;
 use bankshot::plan::{Options, PlanError};
+use device_choice::test_device;
 
 fn demo() -> Arc<Model> {
     static MODEL: OnceLock<Arc<Model>> = OnceLock::new();
@@ -27,7 +30,7 @@ fn demo() -> Arc<Model> {
 }
 
 fn engine(model: Arc<Model>, context: usize, chunk: usize, kv: KvType) -> Engine {
-    let device = devices().unwrap().into_iter().find(|device| device.is_cpu).expect("the OpenCL CPU device");
+    let device = test_device();
     let card = Card::open(device.index).unwrap();
     let plan = Engine::plan_for(&model, &card, Options { context, chunk, kv }).unwrap();
     Engine::open(model, card, plan, &mut |_| {}).unwrap()

@@ -2,6 +2,8 @@
 //!
 //! `cargo test --release --test kernel_bench -- --nocapture` prints the table. It measures and asserts nothing about time.
 
+#[path = "support/device.rs"]
+mod device_choice;
 #[path = "support/random.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
 mod random;

@@ -1,5 +1,7 @@
 //! Kernels against the scalar reference, bit for bit, one operation at a time. `tests/engine.rs` does the same for whole models.
 
+#[path = "support/device.rs"]
+mod device_choice;
 #[path = "support/random.rs"]
 mod random;
 #[path = "support/test_device.rs"]

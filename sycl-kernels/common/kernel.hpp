@@ -36,3 +36,13 @@ static inline int xk_lane(sycl::nd_item<1> item) {
     return static_cast<int>(item.get_sub_group().get_local_linear_id());
 #endif
 }
+
+// A team as a group, for shuffles and barriers within it. Two teams of one sub-group may part ways (one returns, or
+// takes more rounds), so that there each is a group of its own. Take it at the top of a kernel, before they do.
+#ifdef XK_SG32
+using xk_group = ex::chunk<16, sycl::sub_group>;
+static inline xk_group xk_team_group(sycl::nd_item<1> item) { return ex::chunked_partition<16>(item.get_sub_group()); }
+#else
+using xk_group = sycl::sub_group;
+static inline xk_group xk_team_group(sycl::nd_item<1> item) { return item.get_sub_group(); }
+#endif

@@ -93,19 +93,19 @@ static inline float xk_silu(float x) {
 static inline float xk_softplus(float x) { return x > 20.0f ? x : xk_log1p(xk_exp(x)); }
 
 // The fixed tree of N2 over a team of 16 lanes; every lane gets the result.
-static inline float xk_tree16(sycl::sub_group sg, float p) {
+static inline float xk_tree16(xk_group sg, float p) {
 #pragma unroll
     for (int m = 8; m >= 1; m >>= 1)
         p = p + sycl::permute_group_by_xor(sg, p, m);
     return p;
 }
-static inline float xk_max16(sycl::sub_group sg, float p) {
+static inline float xk_max16(xk_group sg, float p) {
 #pragma unroll
     for (int m = 8; m >= 1; m >>= 1)
         p = xk_max(p, sycl::permute_group_by_xor(sg, p, m));
     return p;
 }
-static inline int xk_isum16(sycl::sub_group sg, int p) {
+static inline int xk_isum16(xk_group sg, int p) {
 #pragma unroll
     for (int m = 8; m >= 1; m >>= 1)
         p = p + sycl::permute_group_by_xor(sg, p, m);
@@ -122,7 +122,7 @@ struct xk_row_out {
 };
 
 // Stores the block whose elements `lane` and `lane + 16` are v0 and v1: value index `at` is the block's first element.
-static inline void xk_store_block(sycl::sub_group sg, int lane, xk_row_out o, size_t at, float v0, float v1) {
+static inline void xk_store_block(xk_group sg, int lane, xk_row_out o, size_t at, float v0, float v1) {
     float amax = xk_max16(sg, xk_max(sycl::fabs(v0), sycl::fabs(v1)));
     bool zero = amax < 7.88860905e-31f; // 2^-100
     float dx = zero ? 0.0f : amax * 0.00787401571869850158691f;

@@ -6,34 +6,35 @@
 // out = silu(a * scale)
 XK_KERNEL void act_silu(const float *a, float scale, float *x, int8_t *q, float *d, int *s, size_t blocks) {
     auto it = xk_item();
+    const auto sg = xk_team_group(it);
     const int lane = xk_lane(it);
     const size_t block = it.get_group(0) * 8 + xk_team(it);
     if (block >= blocks)
         return;
     const size_t at = block * 32 + lane;
-    xk_store_block(it.get_sub_group(), lane, {x, q, d, s}, block * 32, xk_silu(a[at] * scale),
-                   xk_silu(a[at + 16] * scale));
+    xk_store_block(sg, lane, {x, q, d, s}, block * 32, xk_silu(a[at] * scale), xk_silu(a[at + 16] * scale));
 }
 
 // out = silu(a) * b
 XK_KERNEL void act_swiglu(const float *a, const float *b, float *x, int8_t *q, float *d, int *s, size_t blocks) {
     auto it = xk_item();
+    const auto sg = xk_team_group(it);
     const int lane = xk_lane(it);
     const size_t block = it.get_group(0) * 8 + xk_team(it);
     if (block >= blocks)
         return;
     const size_t at = block * 32 + lane;
-    xk_store_block(it.get_sub_group(), lane, {x, q, d, s}, block * 32, xk_silu(a[at]) * b[at],
-                   xk_silu(a[at + 16]) * b[at + 16]);
+    xk_store_block(sg, lane, {x, q, d, s}, block * 32, xk_silu(a[at]) * b[at], xk_silu(a[at + 16]) * b[at + 16]);
 }
 
 // out = a
 XK_KERNEL void act_copy(const float *a, float *x, int8_t *q, float *d, int *s, size_t blocks) {
     auto it = xk_item();
+    const auto sg = xk_team_group(it);
     const int lane = xk_lane(it);
     const size_t block = it.get_group(0) * 8 + xk_team(it);
     if (block >= blocks)
         return;
     const size_t at = block * 32 + lane;
-    xk_store_block(it.get_sub_group(), lane, {x, q, d, s}, block * 32, a[at], a[at + 16]);
+    xk_store_block(sg, lane, {x, q, d, s}, block * 32, a[at], a[at + 16]);
 }

@@ -8,7 +8,7 @@ constexpr int kD = XK_HEAD_DIM, kPiece = 64, kTeams = 8;
 constexpr int kAtOnce = 4; // keys in flight, which hide each other's latency; divides kPiece
 
 // y = rope(rms_norm(x, w), p) for one vector of n values, through the lane that owns i mod 16.
-template <class Store> static inline void norm_rope(sycl::sub_group sg, int lane, const float *x, const float *w,
+template <class Store> static inline void norm_rope(xk_group sg, int lane, const float *x, const float *w,
                                                     const float *row, int n, int rot, float inv_n, float eps,
                                                     Store store) {
     float p = 0.0f;
@@ -34,7 +34,7 @@ XK_KERNEL void attention_prepare(const float *qg, const float *k, const float *v
                                  float *iq, float *tail, int heads, int kv_heads, int index_heads, int index_dim,
                                  int ratio, int rot, float inv_d, float inv_di, float eps, int tokens) {
     auto it = xk_item();
-    auto sg = it.get_sub_group();
+    const auto sg = xk_team_group(it);
     const int lane = xk_lane(it);
     const int per_token = heads + 2 * kv_heads + index_heads + (index_heads > 0 ? 1 : 0);
     const int unit = (int)it.get_group(0) * kTeams + xk_team(it);
@@ -83,7 +83,7 @@ XK_KERNEL void index_pool(const float *ik_raw, const float *tail, const float *k
                           const int *start, float *mean, kv_t *pooled, int index_dim, int ratio, int rot,
                           float inv_ratio, float inv_di, float eps, int tokens) {
     auto it = xk_item();
-    auto sg = it.get_sub_group();
+    const auto sg = xk_team_group(it);
     const int lane = xk_lane(it);
     const int first = *start;
     const int nth = (int)it.get_group(0) * kTeams + xk_team(it), block = first / ratio + nth;
@@ -109,7 +109,7 @@ XK_KERNEL void index_pool(const float *ik_raw, const float *tail, const float *k
 XK_KERNEL void index_score(const float *iq, const kv_t *pooled, const int *start, float *score, int index_heads,
                            int index_dim, int ratio, int budget, int max_blocks, int groups_per_token) {
     auto it = xk_item();
-    auto sg = it.get_sub_group();
+    const auto sg = xk_team_group(it);
     const int lane = xk_lane(it);
     const int t = (int)it.get_group(0) / groups_per_token, part = (int)it.get_group(0) % groups_per_token;
     const int nb = (*start + t + 1) / ratio;
@@ -140,7 +140,7 @@ XK_KERNEL void attention(const float *q, const float *qg, const kv_t *k_cache, c
                          const int *start, float *x, int8_t *xq, float *xd, int *xs, int heads, int kv_heads, int ratio,
                          int budget, float scale) {
     auto it = xk_item();
-    auto sg = it.get_sub_group();
+    const auto sg = xk_team_group(it);
     const int lane = xk_lane(it), team = xk_team(it);
     const int t = (int)it.get_group(0) / heads, h = (int)it.get_group(0) % heads, kv_head = h / (heads / kv_heads);
     const int n = *start + t + 1;

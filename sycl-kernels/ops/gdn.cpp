@@ -12,7 +12,7 @@ XK_KERNEL void gdn_conv(const float *u, const float *window, const float *conv, 
                         const float *ssm_a, const float *dt, float *y, float *gates, int nk, int nv, int gate_group,
                         int gate_stride, int gate_row, int taps, float eps, int tokens) {
     auto it = xk_item();
-    auto sg = it.get_sub_group();
+    const auto sg = xk_team_group(it);
     const int lane = xk_lane(it);
     const int heads = 2 * nk + nv, channels = heads * kS;
     const int unit_raw = (int)it.get_group(0) * 8 + xk_team(it), units = tokens * (heads + 1);
@@ -53,7 +53,7 @@ XK_KERNEL void gdn_conv(const float *u, const float *window, const float *conv, 
 XK_KERNEL void gdn_step(const float *y, const float *gates, const float *u, float *window, float *state, float *o,
                         int nk, int nv, int grouped, int taps, float scale, int tokens) {
     auto it = xk_item();
-    auto sg = it.get_sub_group();
+    const auto sg = xk_team_group(it);
     const int lane = xk_lane(it);
     const int channels = (2 * nk + nv) * kS;
     const int unit = (int)it.get_group(0) * 8 + xk_team(it); // nv * kS / kRows units, a multiple of 8
@@ -117,7 +117,7 @@ XK_KERNEL void gdn_step(const float *y, const float *gates, const float *u, floa
 XK_KERNEL void gdn_norm(const float *o, const float *z, const float *norm, float *x, int8_t *q, float *d, int *s,
                         float inv_s, float eps, int silu, int rows) {
     auto it = xk_item();
-    auto sg = it.get_sub_group();
+    const auto sg = xk_team_group(it);
     const int lane = xk_lane(it);
     const int row_raw = (int)it.get_group(0) * 8 + xk_team(it);
     const bool live = row_raw < rows;

@@ -19,7 +19,7 @@ XK_KERNEL void hyper_start(const float *x, float *r, int hc, int d, int tokens) 
 XK_KERNEL void hyper_norm(float *r, const float *y, const float *weights, const float *norm, float *x, int8_t *q,
                           float *dx, int *sx, int hc, int d, float inv_d, float eps, int rows) {
     auto it = xk_item();
-    auto sg = it.get_sub_group();
+    const auto sg = xk_team_group(it);
     const int lane = xk_lane(it);
     const int row_raw = (int)it.get_group(0) * 8 + xk_team(it);
     const bool live = row_raw < rows;
@@ -56,7 +56,7 @@ XK_KERNEL void hyper_norm(float *r, const float *y, const float *weights, const 
 XK_KERNEL void hyper_mix(const float *a, const float *x, const float *inject, float *weights, float *m, int8_t *q,
                          float *dm, int *sm, int hc, int d, float inv_hc, int tokens) {
     auto it = xk_item();
-    auto sg = it.get_sub_group();
+    const auto sg = xk_team_group(it);
     const int lane = xk_lane(it);
     const int block = (int)it.get_group(0) * 8 + xk_team(it), blocks = d / 32;
     if (block >= tokens * blocks)

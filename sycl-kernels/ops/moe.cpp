@@ -6,7 +6,7 @@
 // Softmax, the K most probable experts in descending order (ties to the lowest), weights renormalised. A team a token.
 XK_KERNEL void moe_route(const float *logits, int *chosen, float *weights, int experts, int used, int tokens) {
     auto it = xk_item();
-    auto sg = it.get_sub_group();
+    const auto sg = xk_team_group(it);
     const int lane = xk_lane(it);
     const int t_raw = (int)it.get_group(0) * 8 + xk_team(it);
     const bool live = t_raw < tokens;

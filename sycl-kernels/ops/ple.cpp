@@ -10,7 +10,7 @@ XK_KERNEL void ple_gate(float *r, const float *y, const float *weights, const fl
                         const float *norm_key, const float *norm_query, const float *norm_conv, float *n, int hc, int d,
                         float inv_d, float inv_sqrt_d, float eps, int rows) {
     auto it = xk_item();
-    auto sg = it.get_sub_group();
+    const auto sg = xk_team_group(it);
     const int lane = xk_lane(it);
     const int row_raw = (int)it.get_group(0) * 8 + xk_team(it);
     const bool live = row_raw < rows;

@@ -161,7 +161,11 @@ static std::string binary_of(cl_program program) {
 
 static void add_kernel(Module &module, const char *name, sycl::kernel kernel) {
     namespace info = sycl::info;
-    const uint32_t arguments = kernel.get_info<info::kernel::num_args>();
+    // The CUDA backend counts the arguments that were set so far, none.
+    std::optional<uint32_t> arguments;
+    if (module.card->backend != sycl::backend::ext_oneapi_cuda) {
+        arguments = kernel.get_info<info::kernel::num_args>();
+    }
     const size_t most = kernel.get_info<info::kernel_device_specific::work_group_size>(module.card->device);
     module.kernels[name] =
         std::unique_ptr<xk_kernel>(new xk_kernel{std::move(kernel), module.card.get(), name, arguments, most});

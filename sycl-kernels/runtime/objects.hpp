@@ -124,7 +124,7 @@ struct xk_kernel {
     sycl::kernel kernel;
     const xk::Card *card;
     std::string name;
-    uint32_t arguments;
+    std::optional<uint32_t> arguments; // unknown to the CUDA backend
     size_t max_local;
 };
 

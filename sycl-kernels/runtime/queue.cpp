@@ -42,8 +42,8 @@ void launch_args(xk_queue &queue, xk_kernel &kernel, size_t groups, size_t local
         fail(XK_ERR_VALUE, kernel.name.c_str(), "at most " + std::to_string(kernel.max_local) + " work-items a group",
              local);
     }
-    if (count != kernel.arguments) {
-        fail(XK_ERR_VALUE, kernel.name.c_str(), std::to_string(kernel.arguments) + " arguments", count);
+    if (kernel.arguments && count != *kernel.arguments) {
+        fail(XK_ERR_VALUE, kernel.name.c_str(), std::to_string(*kernel.arguments) + " arguments", count);
     }
     if (kernel.card != queue.card.get()) {
         fail(XK_ERR_VALUE, kernel.name.c_str(), "a kernel of the queue's card", "one of another card");

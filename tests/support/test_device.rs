@@ -1,10 +1,12 @@
 //! Single kernels on the CPU device: memory, arguments, results.
 
-use bankshot::device::{Arena, Card, Kernel, MemoryKind, Module, Queue, Span, cache, devices, kernels, sys};
+use bankshot::device::{Arena, Card, Kernel, MemoryKind, Module, Queue, Span, cache, kernels, sys};
 use bankshot::load::pack::{Layout, codebook, pack_matrix};
 use bankshot::oracle::linear::quantise;
 use bankshot::plan::ROWS_PER_GROUP;
 use bankshot::quant::Format;
+
+use super::device_choice::test_device;
 
 /// The CPU device with a queue, and what tests of single kernels need around it.
 pub struct TestDevice {
@@ -16,7 +18,7 @@ pub struct TestDevice {
 
 impl TestDevice {
     pub fn new() -> TestDevice {
-        let device = devices().unwrap().into_iter().find(|device| device.is_cpu).expect("the OpenCL CPU device");
+        let device = test_device();
         let card = Card::open(device.index).unwrap();
         let queue = Queue::new(&card).unwrap();
         TestDevice { card, queue, card_code: false }
