@@ -57,7 +57,7 @@ impl Launcher<'_> {
     /// Launches one step over a window of the chunk.
     pub fn step(&self, step: &Step, layer: Option<usize>, window: Window) -> Result<(), EngineError> {
         self.launch(&step.op, window).map_err(|error| match error {
-            EngineError::Device(source) => EngineError::Step { op: step.name, layer, source },
+            EngineError::Device(problem) => EngineError::Step { op: step.name, layer, problem },
             other => other,
         })
     }

@@ -29,8 +29,8 @@ pub enum EngineError {
     Load(#[from] LoadError),
     #[error(transparent)]
     Device(#[from] DeviceError),
-    #[error("operation {op}{}: {source}", .layer.map(|layer| format!(" of layer {layer}")).unwrap_or_default())]
-    Step { op: &'static str, layer: Option<usize>, source: DeviceError },
+    #[error("operation {op}{}: {problem}", .layer.map(|layer| format!(" of layer {layer}")).unwrap_or_default())]
+    Step { op: &'static str, layer: Option<usize>, problem: DeviceError },
     #[error("kernel {kernel} of module {module} is not in this build")]
     Kernel { module: String, kernel: &'static str },
     #[error(transparent)]

@@ -12,10 +12,10 @@ use crate::text::{ChatTemplate, TextError, Tokenizer, VocabSource};
 pub enum LoadError {
     #[error(transparent)]
     File(#[from] GgufError),
-    #[error("{path}: {source}")]
-    Model { path: String, source: ModelError },
-    #[error("{path}: tokenizer: {source}")]
-    Text { path: String, source: TextError },
+    #[error("{path}: {problem}")]
+    Model { path: String, problem: ModelError },
+    #[error("{path}: tokenizer: {problem}")]
+    Text { path: String, problem: TextError },
     #[error("{path}: tokenizer: expected at most {rows} tokens, one for each row of the embedding, found {tokens}")]
     Vocabulary { path: String, rows: usize, tokens: usize },
 }
@@ -47,13 +47,13 @@ impl Model {
 
     fn new(file: GgufFile) -> Result<Model, LoadError> {
         let path = file.path().display().to_string();
-        let bound = Bound::new(&file).map_err(|source| LoadError::Model { path: path.clone(), source })?;
+        let bound = Bound::new(&file).map_err(|problem| LoadError::Model { path: path.clone(), problem })?;
         let source = vocab_source(&file)?;
         let (rows, tokens) = (bound.spec.vocab, source.tokens.len());
         if tokens > rows {
             return Err(LoadError::Vocabulary { path, rows, tokens });
         }
-        let tokenizer = Tokenizer::new(source).map_err(|source| LoadError::Text { path, source })?;
+        let tokenizer = Tokenizer::new(source).map_err(|problem| LoadError::Text { path, problem })?;
         Ok(Model { file, bound, tokenizer })
     }
 
