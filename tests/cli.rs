@@ -206,6 +206,7 @@ fn bad_models_are_named() {
             for part in parts {
                 assert!(error.contains(part), "{args:?}: `{part}` is not in {error}");
             }
+            assert!(error.matches("found llama").count() < 2, "{args:?}: said twice in {error}");
         }
     }
 }
