@@ -49,6 +49,8 @@ struct xk_defaults {
     static constexpr bool two_mins = false;   // J = m and m1 times those of the halves
     static constexpr bool has_shift = false;  // I = s0 * (8 * sum + m * sum of activations)
     static constexpr bool two_steps = false;  // I = first half, J = second half
+    // What every weight code is too large by; taken from the sum, so that the codes stay positive and cheap to widen.
+    static constexpr int offset = 0;
 };
 
 #define XK_F32 0
@@ -86,6 +88,8 @@ static inline float xk_add_block(float acc, const xk_block &b, int i0, int i1, c
     int i = F::two_scales ? b.s0 * i0 + b.s1 * i1 : F::two_steps ? i0 : i0 + i1;
     if constexpr (F::has_shift)
         i = 8 * i + b.m * *s;
+    if constexpr (F::offset != 0)
+        i -= F::offset * *s;
     if constexpr (F::one_scale)
         i *= b.s0;
     acc = sycl::fma((float)i, b.d * dx, acc);
@@ -123,13 +127,13 @@ template <> struct xk_format<XK_Q8_0> : xk_defaults {
 };
 
 template <> struct xk_format<XK_Q4_0> : xk_defaults {
-    static constexpr int unit = 32, words = 4, scales = 1;
+    static constexpr int unit = 32, words = 4, scales = 1, offset = 8;
     static inline void load(const uint32_t *u, int, int lane, const uint32_t *, xk_block &b) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             uint32_t v = xk_word(u, i, lane);
-            b.w[i] = xk_sub_bytes(v & 0x0F0F0F0Fu, 0x08080808u);
-            b.w[4 + i] = xk_sub_bytes((v >> 4) & 0x0F0F0F0Fu, 0x08080808u);
+            b.w[i] = (int)(v & 0x0F0F0F0Fu);
+            b.w[4 + i] = (int)((v >> 4) & 0x0F0F0F0Fu);
         }
         b.d = xk_scale(u, words, 0, lane);
     }
@@ -158,16 +162,13 @@ static inline void xk_five_bits(uint32_t v, uint32_t hi, int i, int &low, int &h
 }
 
 template <> struct xk_format<XK_Q5_0> : xk_defaults {
-    static constexpr int unit = 32, words = 5, scales = 1;
+    static constexpr int unit = 32, words = 5, scales = 1, offset = 16;
     // Words: 4 of nibbles, 1 of fifth bits.
     static inline void load(const uint32_t *u, int, int lane, const uint32_t *, xk_block &b) {
         uint32_t hi = xk_word(u, 4, lane);
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < 4; i++)
             xk_five_bits(xk_word(u, i, lane), hi, i, b.w[i], b.w[4 + i]);
-            b.w[i] = xk_sub_bytes((uint32_t)b.w[i], 0x10101010u);
-            b.w[4 + i] = xk_sub_bytes((uint32_t)b.w[4 + i], 0x10101010u);
-        }
         b.d = xk_scale(u, words, 0, lane);
     }
 };
