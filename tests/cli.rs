@@ -93,6 +93,29 @@ fn prompts_come_from_files_and_pipes() {
     assert!(failure(&["run", MODEL, "--prompt-file", "/no/such/file"]).contains("cannot read /no/such/file"));
 }
 
+/// Runs `chat` with these lines on a pipe.
+fn chat(lines: &str, out: Stdio) -> Output {
+    let mut command = bankshot(&["chat", MODEL, "--no-think", "-n", "40"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(out).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn chat_talks_over_a_pipe() {
+    let lines =
+        "Hello!\nWhat is the capital\\\n of France?\n\n/nonsense\n/reset\nRepeat after me: silver garden tiger\n";
+    let output = chat(lines, Stdio::piped());
+    assert!(output.status.success(), "{output:?}");
+    let expected = "Hello! How can I help you?\nThe capital of France is Paris.\n\
+                    `/nonsense` is not a command; /help lists them\nsilver garden tiger\n";
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = chat("Hello!\n", full.into());
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("No space left"), "{output:?}");
+}
+
 #[test]
 fn inspect_and_tokenize_tell_what_is_there() {
     let text = stdout(&["inspect", MODEL]);

@@ -80,7 +80,8 @@ pub fn chat(args: &ChatArgs, output: &mut Output) -> Result<Done> {
         if let Err(error) = answer(&mut conversation, &mut engine, args.n, output) {
             // The message stays out of the history, so that a shorter one can be tried.
             conversation.turns.pop();
-            if super::output::is_broken_pipe(&error) {
+            if error.is::<std::io::Error>() {
+                // Nobody can read the answers any more.
                 return Err(error);
             }
             eprintln!("error: {error:#}");

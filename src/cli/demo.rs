@@ -24,9 +24,10 @@ const QUESTIONS: [&str; 3] = ["What is the capital of France?", "Repeat after me
 const STORY: &str = "Once upon a time";
 
 pub fn demo(args: &DemoArgs, output: &mut Output) -> Result<Done> {
-    interrupt::listen();
     let model = Arc::new(Model::from_static(MODEL)?);
     let (mut engine, load) = open_engine(Arc::clone(&model), &args.engine, CONTEXT)?;
+    // From here on; while loading, Ctrl-C ends the program at once.
+    interrupt::listen();
     let mut answers = Vec::new();
     let (mut prompt_tokens, mut prompt_time, mut steps, mut decode_time) = (0, Duration::ZERO, 0, Duration::ZERO);
     let mut done = Done::Finished;

@@ -60,8 +60,9 @@ pub fn perplexity(args: &PerplexityArgs, output: &mut Output) -> Result<Done> {
         bail!("{}: expected at least one window of {window} tokens, found {} tokens", args.text.display(), ids.len());
     }
     let begin_id = if tokenizer.add_bos() { tokenizer.bos() } else { None };
-    interrupt::listen();
     let (mut engine, _) = open_engine(model, &args.engine, window)?;
+    // From here on; while loading, Ctrl-C ends the program at once.
+    interrupt::listen();
     let mut score = Score::default();
     let begin = Instant::now();
     let mut done = 0;

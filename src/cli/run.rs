@@ -71,8 +71,9 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Done> {
     if prompt.len() > context.min(limit) {
         bail!("the prompt has {} tokens: expected at most {}, the context's length", prompt.len(), context.min(limit));
     }
-    interrupt::listen();
     let (mut engine, load) = open_engine(model, &args.engine, context)?;
+    // From here on; while loading, Ctrl-C ends the program at once.
+    interrupt::listen();
     let answer = generate(&mut engine, &prompt, args.n, |id, piece| match (args.json, args.ids) {
         (true, _) => Ok(()),
         (false, true) => output.text(&format!("{id} ")),
