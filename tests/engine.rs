@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 use bankshot::cli::DEMO_MODEL;
 use bankshot::device::Card;
 use bankshot::exec::{Engine, EngineError, argmax};
-use bankshot::load::Model;
+use bankshot::load::{Model, TableOptions, Tables};
 use bankshot::model::KvType;
 use bankshot::oracle::OracleSession;
 use bankshot::plan::{Options, PlanError};
@@ -33,7 +33,8 @@ fn engine(model: Arc<Model>, context: usize, chunk: usize, kv: KvType) -> Engine
     let device = test_device();
     let card = Card::open(device.index).unwrap();
     let plan = Engine::plan_for(&model, &card, Options { context, chunk, kv }).unwrap();
-    Engine::open(model, card, plan, &mut |_| {}).unwrap()
+    let tables = Tables::open(model.file(), model.bound(), &TableOptions::default()).unwrap();
+    Engine::open(model, tables, card, plan, &mut |_| {}).unwrap()
 }
 
 fn all_logits(engine: &mut Engine, ids: &[u32]) -> Vec<Vec<u32>> {

@@ -86,10 +86,14 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Done> {
             "text": answer.text,
             "finish_reason": answer.finish.name(),
             "timings": answer.timings(load),
+            "ngram_rows": engine.ngram_counters(),
         }))?;
     } else {
         output.line("")?;
         eprintln!("{}", summary(&answer));
+        if let Some(counters) = engine.ngram_counters() {
+            eprintln!("n-gram rows: {counters}");
+        }
     }
     Ok(if answer.finish == Finish::Interrupted { Done::Interrupted } else { Done::Finished })
 }
