@@ -22,6 +22,8 @@ pub enum Command {
     Run(RunArgs),
     /// Talk to a model
     Chat(ChatArgs),
+    /// List the devices to compute on, and what Level Zero reports about GPUs
+    Devices(DevicesArgs),
     /// Print what is in a model file: keys, tensors, parameters, bytes a token, state a sequence
     Inspect(InspectArgs),
     /// Print the token ids of a text
@@ -161,6 +163,19 @@ pub struct ChatArgs {
     pub ctx: Option<usize>,
     #[command(flatten)]
     pub engine: EngineArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct DevicesArgs {
+    /// Level Zero loader to use instead of the system's `libze_loader.so.1`
+    #[arg(long, value_name = "FILE")]
+    pub loader: Option<PathBuf>,
+    /// Folder that holds `sys` and `dev`
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    pub root: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, ClapArgs)]
