@@ -34,7 +34,7 @@ static inline uint32_t xk_even_signs(uint32_t v) {
 // Each format gives: `unit` columns, the words and scales of a row in a unit, and, for a 32-column block `g` of a unit
 // at `u`, `load`, which leaves the block's integers in w[8] with what `xk_add_block` multiplies their sums by.
 struct xk_block {
-    int w[8];    // 32 int8 weights
+    int w[8];    // 32 weight codes, a byte each
     int s0, s1;  // multipliers of elements 0..15 and 16..31
     int m, m1;   // multipliers of sums of activations
     float d, mw; // N4: dw and mw
@@ -51,6 +51,12 @@ struct xk_defaults {
     static constexpr bool two_steps = false;  // I = first half, J = second half
     // What every weight code is too large by; taken from the sum, so that the codes stay positive and cheap to widen.
     static constexpr int offset = 0;
+    // The same, but taken from each code: sums of 16 activations are not at hand.
+    static constexpr int bias = 0;
+    // Whether the codes are bytes from 0 up; else they are int8.
+    static constexpr bool unsigned_codes = false;
+    // No code, less its bias, is further from 0.
+    static constexpr int code_max = 128;
 };
 
 #define XK_F32 0
@@ -81,6 +87,67 @@ struct xk_defaults {
 template <int F> struct xk_format;
 
 template <class F> constexpr int xk_unit_words() { return F::words * 16 + F::scales * F::scale_bytes * 4; }
+
+// Integer sums of a block's halves. Cards multiply four int8 at a time. The CPU's compiler multiplies 16 bits best:
+// bytes are taken apart into the even and the odd ones, and products are added in 16 bits as long as none can overflow.
+#if defined(XK_CARD)
+template <class F> struct xk_codes {
+    int w[8];
+    explicit xk_codes(const xk_block &b) {
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            w[i] = F::bias ? xk_sub_bytes((uint32_t)b.w[i], F::bias * 0x01010101u) : b.w[i];
+    }
+    void sums(const int *xq, int &i0, int &i1) const {
+        i0 = i1 = 0;
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            i0 += xk_dot4(w[i], xq[i]);
+#pragma unroll
+        for (int i = 4; i < 8; i++)
+            i1 += xk_dot4(w[i], xq[i]);
+    }
+};
+#else
+typedef short xk_short2 __attribute__((ext_vector_type(2)));
+static inline xk_short2 xk_shorts(uint32_t v) { return sycl::bit_cast<xk_short2>(v); }
+
+template <class F> struct xk_codes {
+    // Words whose products add up in 16 bits: each adds two products to either half.
+    static constexpr int fits = 32767 / (2 * 127 * F::code_max);
+    static constexpr int run = fits >= 4 ? 4 : fits >= 2 ? 2 : 1;
+    xk_short2 even[8], odd[8];
+    explicit xk_codes(const xk_block &b) {
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            const uint32_t v = (uint32_t)b.w[i];
+            if constexpr (F::unsigned_codes) {
+                even[i] = xk_shorts(v & 0x00FF00FFu) - (short)F::bias;
+                odd[i] = xk_shorts((v >> 8) & 0x00FF00FFu) - (short)F::bias;
+            } else {
+                even[i] = (xk_short2)(xk_shorts(v) << 8) >> 8;
+                odd[i] = xk_shorts(v) >> 8;
+            }
+        }
+    }
+    void sums(const int *xq, int &i0, int &i1) const {
+        int half[2] = {0, 0};
+#pragma unroll
+        for (int i = 0; i < 8; i += run) {
+            xk_short2 sum = 0;
+#pragma unroll
+            for (int j = i; j < i + run; j++) {
+                const xk_short2 x = xk_shorts((uint32_t)xq[j]);
+                sum += even[j] * ((xk_short2)(x << 8) >> 8) + odd[j] * (x >> 8);
+            }
+            const int both = sycl::bit_cast<int>(sum);
+            half[i / 4] += ((int)((uint32_t)both << 16) >> 16) + (both >> 16);
+        }
+        i0 = half[0];
+        i1 = half[1];
+    }
+};
+#endif
 
 // N4's fused steps for a block whose halves sum to i0 and i1. xq: the activations' codes, s: their sum.
 template <class F>
@@ -128,6 +195,8 @@ template <> struct xk_format<XK_Q8_0> : xk_defaults {
 
 template <> struct xk_format<XK_Q4_0> : xk_defaults {
     static constexpr int unit = 32, words = 4, scales = 1, offset = 8;
+    static constexpr bool unsigned_codes = true;
+    static constexpr int code_max = 15;
     static inline void load(const uint32_t *u, int, int lane, const uint32_t *, xk_block &b) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
@@ -142,6 +211,8 @@ template <> struct xk_format<XK_Q4_0> : xk_defaults {
 template <> struct xk_format<XK_Q4_1> : xk_defaults {
     static constexpr int unit = 32, words = 4, scales = 2;
     static constexpr bool has_min = true;
+    static constexpr bool unsigned_codes = true;
+    static constexpr int code_max = 15;
     static inline void load(const uint32_t *u, int, int lane, const uint32_t *, xk_block &b) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
@@ -163,6 +234,8 @@ static inline void xk_five_bits(uint32_t v, uint32_t hi, int i, int &low, int &h
 
 template <> struct xk_format<XK_Q5_0> : xk_defaults {
     static constexpr int unit = 32, words = 5, scales = 1, offset = 16;
+    static constexpr bool unsigned_codes = true;
+    static constexpr int code_max = 31;
     // Words: 4 of nibbles, 1 of fifth bits.
     static inline void load(const uint32_t *u, int, int lane, const uint32_t *, xk_block &b) {
         uint32_t hi = xk_word(u, 4, lane);
@@ -176,6 +249,8 @@ template <> struct xk_format<XK_Q5_0> : xk_defaults {
 template <> struct xk_format<XK_Q5_1> : xk_defaults {
     static constexpr int unit = 32, words = 5, scales = 2;
     static constexpr bool has_min = true;
+    static constexpr bool unsigned_codes = true;
+    static constexpr int code_max = 31;
     // Words: 4 of nibbles, 1 of fifth bits.
     static inline void load(const uint32_t *u, int, int lane, const uint32_t *, xk_block &b) {
         uint32_t hi = xk_word(u, 4, lane);
@@ -219,6 +294,7 @@ static inline int xk_fp4(uint32_t v) {
 
 template <> struct xk_format<XK_MXFP4> : xk_defaults {
     static constexpr int unit = 32, words = 4, scales = 1, scale_bytes = 1;
+    static constexpr int code_max = 12;
     static inline void load(const uint32_t *u, int, int lane, const uint32_t *, xk_block &b) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
@@ -234,6 +310,7 @@ template <> struct xk_format<XK_MXFP4> : xk_defaults {
 template <> struct xk_format<XK_NVFP4> : xk_defaults {
     static constexpr int unit = 64, words = 9, scales = 0;
     static constexpr bool two_steps = true;
+    static constexpr int code_max = 12;
     // Words: 8 of nibbles (4 a block), 1 of E4M3 scales (two a block).
     static inline void load(const uint32_t *u, int g, int lane, const uint32_t *, xk_block &b) {
 #pragma unroll

@@ -20,6 +20,7 @@ template <> struct xk_format<XK_IQ4_XS> : xk_defaults {
 template <> struct xk_format<XK_IQ1_S> : xk_defaults {
     static constexpr int unit = 256, words = 12, scales = 1;
     static constexpr bool one_scale = true, has_shift = true;
+    static constexpr int code_max = 1;
     // Words: 8 of indices (one a block), 4 of two halves, one a block: four times 3 index high bits, 3 of the scale,
     // the offset's sign. Table: 2048 rows of two words.
     static inline void load(const uint32_t *u, int g, int lane, const uint32_t *table, xk_block &b) {
@@ -39,6 +40,7 @@ template <> struct xk_format<XK_IQ1_S> : xk_defaults {
 template <> struct xk_format<XK_IQ1_M> : xk_defaults {
     static constexpr int unit = 256, words = 14, scales = 1;
     static constexpr bool two_scales = true;
+    static constexpr int code_max = 9;
     // Words: 8 of indices (one a block), 4 of two halves, one a block, of nibbles: 3 index high bits and the offset's
     // sign, 2 of scales (a byte a block). Table: 2048 rows of two words, a byte 128 + 8 v.
     static inline void load(const uint32_t *u, int g, int lane, const uint32_t *table, xk_block &b) {
@@ -60,6 +62,7 @@ template <> struct xk_format<XK_IQ1_M> : xk_defaults {
 template <> struct xk_format<XK_IQ2_XXS> : xk_defaults {
     static constexpr int unit = 256, words = 16, scales = 1;
     static constexpr bool one_scale = true;
+    static constexpr int code_max = 43;
     // Words: 8 of indices (one a block), 8 of 7-bit sign masks with a bit of the scale above each (one a block). Table:
     // 256 rows of two words.
     static inline void load(const uint32_t *u, int g, int lane, const uint32_t *table, xk_block &b) {
@@ -78,6 +81,7 @@ template <> struct xk_format<XK_IQ2_XXS> : xk_defaults {
 template <> struct xk_format<XK_IQ2_XS> : xk_defaults {
     static constexpr int unit = 256, words = 18, scales = 1;
     static constexpr bool two_scales = true;
+    static constexpr int code_max = 43;
     // Words: 8 of indices (one a block), 8 of 7-bit sign masks with the index's ninth bit above each (one a block), 2
     // of scales (a byte a block). Table: 512 rows of two words.
     static inline void load(const uint32_t *u, int g, int lane, const uint32_t *table, xk_block &b) {
@@ -98,6 +102,7 @@ template <> struct xk_format<XK_IQ2_XS> : xk_defaults {
 template <> struct xk_format<XK_IQ2_S> : xk_defaults {
     static constexpr int unit = 256, words = 20, scales = 1;
     static constexpr bool two_scales = true;
+    static constexpr int code_max = 43;
     // Words: 8 of indices, 8 of signs (one a block), 2 of index high bits, 2 of scales (a byte a block). Table: 1024
     // rows of two words.
     static inline void load(const uint32_t *u, int g, int lane, const uint32_t *table, xk_block &b) {
@@ -119,6 +124,7 @@ template <> struct xk_format<XK_IQ2_S> : xk_defaults {
 template <> struct xk_format<XK_IQ3_S> : xk_defaults {
     static constexpr int unit = 256, words = 27, scales = 1;
     static constexpr bool one_scale = true;
+    static constexpr int code_max = 15;
     // Words: 16 of indices (two a block), 8 of signs (one a block), 2 of index high bits (a byte a block), 1 of scales
     // (a nibble a block). Table: 512 words.
     static inline void load(const uint32_t *u, int g, int lane, const uint32_t *table, xk_block &b) {
@@ -143,6 +149,7 @@ template <> struct xk_format<XK_IQ3_S> : xk_defaults {
 template <> struct xk_format<XK_IQ3_XXS> : xk_defaults {
     static constexpr int unit = 256, words = 24, scales = 1;
     static constexpr bool one_scale = true;
+    static constexpr int code_max = 62;
     // Words: 16 of indices (two a block), 8 of 7-bit sign masks with a bit of the scale above each (one a
     // block). Table: 256 words.
     static inline void load(const uint32_t *u, int g, int lane, const uint32_t *table, xk_block &b) {

@@ -7,6 +7,8 @@ static inline uint32_t xk_pairs(const uint32_t *pair, int i) { return (pair[i >>
 template <> struct xk_format<XK_Q2_K> : xk_defaults {
     static constexpr int unit = 256, words = 20, scales = 2;
     static constexpr bool two_scales = true, two_mins = true;
+    static constexpr bool unsigned_codes = true;
+    static constexpr int code_max = 3;
     // Words: 16 of bit pairs (2 a block), 4 of scales and minimums (a byte a half).
     static inline void load(const uint32_t *u, int g, int lane, const uint32_t *, xk_block &b) {
         const uint32_t pair[2] = {xk_word(u, 2 * g, lane), xk_word(u, 2 * g + 1, lane)};
@@ -26,6 +28,9 @@ template <> struct xk_format<XK_Q2_K> : xk_defaults {
 template <> struct xk_format<XK_Q3_K> : xk_defaults {
     static constexpr int unit = 256, words = 28, scales = 1;
     static constexpr bool two_scales = true;
+    static constexpr bool unsigned_codes = true;
+    static constexpr int code_max = 4;
+    static constexpr int bias = 4;
     // Words: 16 of bit pairs (2 a block), 8 of third bits (bit i of byte b for element 4i + b), 4 of int8 scales (two a
     // block).
     static inline void load(const uint32_t *u, int g, int lane, const uint32_t *, xk_block &b) {
@@ -33,7 +38,7 @@ template <> struct xk_format<XK_Q3_K> : xk_defaults {
         uint32_t hi = xk_word(u, 16 + g, lane);
 #pragma unroll
         for (int i = 0; i < 8; i++)
-            b.w[i] = xk_sub_bytes(xk_pairs(pair, i) | (((hi >> i) & 0x01010101u) << 2), 0x04040404u);
+            b.w[i] = (int)(xk_pairs(pair, i) | (((hi >> i) & 0x01010101u) << 2));
         uint32_t s = xk_word(u, 24 + (g >> 1), lane) >> (16 * (g & 1));
         b.s0 = (int)(int8_t)s;
         b.s1 = (int)(int8_t)(s >> 8);
@@ -44,6 +49,8 @@ template <> struct xk_format<XK_Q3_K> : xk_defaults {
 template <> struct xk_format<XK_Q4_K> : xk_defaults {
     static constexpr int unit = 256, words = 36, scales = 2;
     static constexpr bool one_scale = true, has_min = true;
+    static constexpr bool unsigned_codes = true;
+    static constexpr int code_max = 15;
     // Words: 32 of nibbles (4 a block), 2 of scales, 2 of minimums (a byte a block).
     static inline void load(const uint32_t *u, int g, int lane, const uint32_t *, xk_block &b) {
 #pragma unroll
@@ -62,6 +69,8 @@ template <> struct xk_format<XK_Q4_K> : xk_defaults {
 template <> struct xk_format<XK_Q5_K> : xk_defaults {
     static constexpr int unit = 256, words = 44, scales = 2;
     static constexpr bool has_min = true, one_scale = true;
+    static constexpr bool unsigned_codes = true;
+    static constexpr int code_max = 31;
     // Words: 32 of nibbles (4 a block), 8 of fifth bits (one a block), 2 of scales, 2 of minimums (a byte a block).
     static inline void load(const uint32_t *u, int g, int lane, const uint32_t *, xk_block &b) {
         uint32_t hi = xk_word(u, 32 + g, lane);
@@ -79,6 +88,9 @@ template <> struct xk_format<XK_Q5_K> : xk_defaults {
 template <> struct xk_format<XK_Q6_K> : xk_defaults {
     static constexpr int unit = 256, words = 52, scales = 1;
     static constexpr bool two_scales = true;
+    static constexpr bool unsigned_codes = true;
+    static constexpr int code_max = 32;
+    static constexpr int bias = 32;
     // Words: 32 of nibbles (4 a block), 16 of high bit pairs (2 a block), 4 of int8 scales (two a block).
     static inline void load(const uint32_t *u, int g, int lane, const uint32_t *, xk_block &b) {
 #pragma unroll
@@ -89,8 +101,8 @@ template <> struct xk_format<XK_Q6_K> : xk_defaults {
                 int i = 2 * h + k;
                 uint32_t v = xk_word(u, 4 * g + i, lane);
                 uint32_t lo_hi = (hi >> (4 * k)) & 0x03030303u, hi_hi = (hi >> (4 * k + 2)) & 0x03030303u;
-                b.w[i] = xk_sub_bytes((v & 0x0F0F0F0Fu) | (lo_hi << 4), 0x20202020u);
-                b.w[4 + i] = xk_sub_bytes(((v >> 4) & 0x0F0F0F0Fu) | (hi_hi << 4), 0x20202020u);
+                b.w[i] = (int)((v & 0x0F0F0F0Fu) | (lo_hi << 4));
+                b.w[4 + i] = (int)(((v >> 4) & 0x0F0F0F0Fu) | (hi_hi << 4));
             }
         }
         uint32_t s = xk_word(u, 48 + (g >> 1), lane) >> (16 * (g & 1));
