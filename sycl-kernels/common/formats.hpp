@@ -16,12 +16,26 @@ static inline int xk_dot4(int a, int b) {
 }
 #endif
 static inline float xk_half_to_float(uint16_t h) { return (float)sycl::bit_cast<sycl::half>(h); }
+#ifndef XK_CARD
+// What the CPU's compiler makes byte and 16-bit instructions of.
+typedef short xk_short2 __attribute__((ext_vector_type(2)));
+typedef signed char xk_char4 __attribute__((ext_vector_type(4)));
+static inline xk_short2 xk_shorts(uint32_t v) { return sycl::bit_cast<xk_short2>(v); }
+// Of each byte b where the top bit of m is set, else a.
+static inline xk_char4 xk_pick(xk_char4 m, xk_char4 a, xk_char4 b) { return m < (xk_char4)0 ? b : a; }
+#endif
 // Four bytes, each 0..127, minus c each; c <= 128 and no byte crosses its neighbour.
 static inline int xk_sub_bytes(uint32_t v, uint32_t c4) { return (int)(((v | 0x80808080u) - c4) ^ 0x80808080u); }
 // Negates byte i of v (all bytes non-zero) where bit i of the low nibble of s is set.
 static inline int xk_sign_bytes(uint32_t v, uint32_t s) {
-    uint32_t m = ((s & 15u) * 0x00204081u) & 0x01010101u;
+    const uint32_t spread = (s & 15u) * 0x00204081u; // bit i at 8i
+#ifdef XK_CARD
+    const uint32_t m = spread & 0x01010101u;
     return (int)((v ^ (m * 255u)) + m);
+#else
+    const xk_char4 bytes = sycl::bit_cast<xk_char4>(v);
+    return sycl::bit_cast<int>(xk_pick(sycl::bit_cast<xk_char4>(spread << 7), bytes, -bytes));
+#endif
 }
 // Four masks of seven signs, one a byte, and an eighth that makes the count of each even. The bytes' top bits are free.
 static inline uint32_t xk_even_signs(uint32_t v) {
@@ -109,9 +123,6 @@ template <class F> struct xk_codes {
     }
 };
 #else
-typedef short xk_short2 __attribute__((ext_vector_type(2)));
-static inline xk_short2 xk_shorts(uint32_t v) { return sycl::bit_cast<xk_short2>(v); }
-
 template <class F> struct xk_codes {
     // Words whose products add up in 16 bits: each adds two products to either half.
     static constexpr int fits = 32767 / (2 * 127 * F::code_max);
@@ -264,13 +275,28 @@ template <> struct xk_format<XK_Q5_1> : xk_defaults {
 };
 
 // The levels of a word's low and high nibbles. The table's entry for a byte holds the value of its low nibble in bits
-// 0..7 and of its high nibble in bits 16..23.
+// 0..7 and of its high nibble in bits 16..23. The CPU picks by one bit of the code after the other instead.
+#ifdef XK_CARD
 static inline void xk_levels(uint32_t v, const uint32_t *table, int &low, int &high) {
     uint32_t e0 = table[v & 255u], e1 = table[(v >> 8) & 255u], e2 = table[(v >> 16) & 255u], e3 = table[v >> 24];
     uint32_t a = e0 | (e1 << 8), c = e2 | (e3 << 8);
     low = (int)((a & 0xFFFFu) | (c << 16));
     high = (int)((a >> 16) | (c & 0xFFFF0000u));
 }
+#else
+static inline int xk_low_levels(uint32_t v) {
+    const auto bit = [&](int k) { return sycl::bit_cast<xk_char4>(v << (7 - k)); };
+    const auto two = [&](int a, int b) { return xk_pick(bit(0), (xk_char4)(signed char)a, (xk_char4)(signed char)b); };
+    const auto four = [&](xk_char4 a, xk_char4 b) { return xk_pick(bit(1), a, b); };
+    const xk_char4 a = four(two(-127, -104), two(-83, -65)), b = four(two(-49, -35), two(-22, -10));
+    const xk_char4 c = four(two(1, 13), two(25, 38)), d = four(two(53, 69), two(89, 113));
+    return sycl::bit_cast<int>(xk_pick(bit(3), xk_pick(bit(2), a, b), xk_pick(bit(2), c, d)));
+}
+static inline void xk_levels(uint32_t v, const uint32_t *, int &low, int &high) {
+    low = xk_low_levels(v);
+    high = xk_low_levels(v >> 4);
+}
+#endif
 
 template <> struct xk_format<XK_IQ4_NL> : xk_defaults {
     static constexpr int unit = 32, words = 4, scales = 1;

@@ -4,6 +4,16 @@
 // The top bits of four bytes as a number: the product brings that of byte t to 24 + t.
 static inline uint32_t xk_top_bits(uint32_t v) { return (((v >> 7) & 0x01010101u) * 0x01020408u) >> 24; }
 
+// A row of two words.
+struct xk_row {
+    uint32_t first, second;
+    xk_row(const uint32_t *table, uint32_t row) {
+        const uint64_t both = ((const uint64_t *)table)[row];
+        first = (uint32_t)both;
+        second = (uint32_t)(both >> 32);
+    }
+};
+
 template <> struct xk_format<XK_IQ4_XS> : xk_defaults {
     static constexpr int unit = 256, words = 34, scales = 1;
     static constexpr bool one_scale = true;
@@ -28,8 +38,9 @@ template <> struct xk_format<XK_IQ1_S> : xk_defaults {
 #pragma unroll
         for (int t = 0; t < 4; t++) {
             uint32_t row = ((idx >> (8 * t)) & 255u) | (((h >> (3 * t)) & 7u) << 8);
-            b.w[2 * t] = (int)table[2 * row];
-            b.w[2 * t + 1] = (int)table[2 * row + 1];
+            const xk_row entry(table, row);
+            b.w[2 * t] = (int)entry.first;
+            b.w[2 * t + 1] = (int)entry.second;
         }
         b.s0 = (int)(2u * ((h >> 12) & 7u) + 1u);
         b.m = 1 - (int)((h >> 14) & 2u);
@@ -50,8 +61,9 @@ template <> struct xk_format<XK_IQ1_M> : xk_defaults {
         for (int t = 0; t < 4; t++) {
             uint32_t row = ((idx >> (8 * t)) & 255u) | (((h >> (4 * t)) & 7u) << 8);
             uint32_t offset = (h >> (4 * t)) & 8u ? 0u - 0x01010101u : 0x01010101u;
-            b.w[2 * t] = (int)((table[2 * row] + offset) ^ 0x80808080u);
-            b.w[2 * t + 1] = (int)((table[2 * row + 1] + offset) ^ 0x80808080u);
+            const xk_row entry(table, row);
+            b.w[2 * t] = (int)((entry.first + offset) ^ 0x80808080u);
+            b.w[2 * t + 1] = (int)((entry.second + offset) ^ 0x80808080u);
         }
         b.s0 = (int)(2u * (sc & 15u) + 1u);
         b.s1 = (int)(2u * (sc >> 4) + 1u);
@@ -70,8 +82,9 @@ template <> struct xk_format<XK_IQ2_XXS> : xk_defaults {
 #pragma unroll
         for (int t = 0; t < 4; t++) {
             uint32_t row = (idx >> (8 * t)) & 255u;
-            b.w[2 * t] = xk_sign_bytes(table[2 * row], sign >> (8 * t));
-            b.w[2 * t + 1] = xk_sign_bytes(table[2 * row + 1], sign >> (8 * t + 4));
+            const xk_row entry(table, row);
+            b.w[2 * t] = xk_sign_bytes(entry.first, sign >> (8 * t));
+            b.w[2 * t + 1] = xk_sign_bytes(entry.second, sign >> (8 * t + 4));
         }
         b.s0 = (int)(2u * xk_top_bits(ws) + 1u);
         b.d = xk_scale(u, words, 0, lane) * 0.125f;
@@ -90,8 +103,9 @@ template <> struct xk_format<XK_IQ2_XS> : xk_defaults {
 #pragma unroll
         for (int t = 0; t < 4; t++) {
             uint32_t row = ((idx >> (8 * t)) & 255u) | (((ws >> (8 * t + 7)) & 1u) << 8);
-            b.w[2 * t] = xk_sign_bytes(table[2 * row], sign >> (8 * t));
-            b.w[2 * t + 1] = xk_sign_bytes(table[2 * row + 1], sign >> (8 * t + 4));
+            const xk_row entry(table, row);
+            b.w[2 * t] = xk_sign_bytes(entry.first, sign >> (8 * t));
+            b.w[2 * t + 1] = xk_sign_bytes(entry.second, sign >> (8 * t + 4));
         }
         b.s0 = (int)(2u * (sc & 15u) + 1u);
         b.s1 = (int)(2u * (sc >> 4) + 1u);
@@ -112,8 +126,9 @@ template <> struct xk_format<XK_IQ2_S> : xk_defaults {
 #pragma unroll
         for (int t = 0; t < 4; t++) {
             uint32_t row = ((idx >> (8 * t)) & 255u) | (((qh >> (2 * t)) & 3u) << 8);
-            b.w[2 * t] = xk_sign_bytes(table[2 * row], sign >> (8 * t));
-            b.w[2 * t + 1] = xk_sign_bytes(table[2 * row + 1], sign >> (8 * t + 4));
+            const xk_row entry(table, row);
+            b.w[2 * t] = xk_sign_bytes(entry.first, sign >> (8 * t));
+            b.w[2 * t + 1] = xk_sign_bytes(entry.second, sign >> (8 * t + 4));
         }
         b.s0 = (int)(2u * (sc & 15u) + 1u);
         b.s1 = (int)(2u * ((sc >> 4) & 15u) + 1u);
