@@ -29,8 +29,8 @@ pub fn advice(file: &GgufFile, bound: &Bound) -> Result<Vec<String>, GgufError> 
         if !ends_a_text && (eos == Some(u64::from(ple.eos)) || text == "<|im_end|>") {
             let key = format!("{}.ple.eos_token_id", bound.spec.arch.name());
             advice.push(format!(
-                "key `{key}` is {} (`{text}`), which ends a turn: n-grams would start anew at every turn of a chat, which \
-                 models are not trained on; published files have the id of `<|endoftext|>`",
+                "key `{key}` is {} (`{text}`), which ends a turn: n-grams start anew at every turn of a \
+                 chat, where the published models have the id of `<|endoftext|>`",
                 ple.eos
             ));
         }
