@@ -1,5 +1,6 @@
 //! Running a plan: one sequence, fed in chunks or token by token.
 
+mod breakdown;
 mod inputs;
 mod launch;
 
@@ -14,6 +15,7 @@ use crate::load::{self, LoadError, Model, Progress};
 use crate::plan::{LOGIT_ROWS, Options, Plan, PlanError, Region, StateKind};
 use crate::quant::QuantError;
 use crate::rope::RopeTable;
+pub use breakdown::{Breakdown, OpTime};
 use launch::{Kernels, Launcher, Window};
 
 /// Memory that stays free on a device beside a plan.
@@ -169,7 +171,16 @@ impl Engine {
     /// # Errors
     /// When there are no tokens, an id is not in the vocabulary, the context cannot hold them (nothing is appended then), or the device fails.
     pub fn feed(&mut self, ids: &[u32]) -> Result<&[f32], EngineError> {
-        self.append(ids, Want::Last)?;
+        self.append(ids, Want::Last, None)?;
+        Ok(&self.logits[..self.plan.spec.vocab])
+    }
+
+    /// As [`Engine::feed`], with every operation launched alone, waited for, and its time added to `breakdown`.
+    ///
+    /// # Errors
+    /// As [`Engine::feed`].
+    pub fn feed_measured(&mut self, ids: &[u32], breakdown: &mut Breakdown) -> Result<&[f32], EngineError> {
+        self.append(ids, Want::Last, Some(breakdown))?;
         Ok(&self.logits[..self.plan.spec.vocab])
     }
 
@@ -178,10 +189,15 @@ impl Engine {
     /// # Errors
     /// As [`Engine::feed`].
     pub fn feed_each(&mut self, ids: &[u32], mut each: impl FnMut(usize, &[f32])) -> Result<(), EngineError> {
-        self.append(ids, Want::All(&mut each))
+        self.append(ids, Want::All(&mut each), None)
     }
 
-    fn append(&mut self, ids: &[u32], mut want: Want<'_>) -> Result<(), EngineError> {
+    fn append(
+        &mut self,
+        ids: &[u32],
+        mut want: Want<'_>,
+        mut breakdown: Option<&mut Breakdown>,
+    ) -> Result<(), EngineError> {
         let (vocab, context) = (self.plan.spec.vocab, self.plan.options.context);
         if ids.is_empty() {
             return Err(EngineError::NoTokens);
@@ -201,7 +217,10 @@ impl Engine {
                 Want::Last if i == last => Want::Last,
                 _ => Want::None,
             };
-            self.guarded(|engine| engine.chunk(chunk, want))?;
+            self.guarded(|engine| match breakdown.as_deref_mut() {
+                Some(breakdown) => engine.chunk_measured(chunk, matches!(want, Want::Last), breakdown),
+                None => engine.chunk(chunk, want),
+            })?;
         }
         Ok(())
     }
@@ -215,6 +234,8 @@ impl Engine {
     }
 
     fn chunk(&mut self, ids: &[u32], want: Want<'_>) -> Result<(), EngineError> {
+        self.read_embeddings(ids)?;
+        self.read_ngrams(ids)?;
         self.upload_inputs(ids)?;
         let all = Window { first: 0, count: ids.len() };
         if let (1, Want::Last) = (ids.len(), &want) {
@@ -276,15 +297,22 @@ impl Engine {
         self.queue.upload(&self.span(region, values.len() as u64)?, values)
     }
 
+    fn read_embeddings(&mut self, ids: &[u32]) -> Result<(), EngineError> {
+        let embedded = &mut self.embedded[..ids.len() * self.plan.spec.hidden];
+        Ok(inputs::embeddings(self.model.file(), self.model.bound(), ids, embedded)?)
+    }
+
+    fn read_ngrams(&mut self, ids: &[u32]) -> Result<(), EngineError> {
+        if let (Some(ple), Some(table)) = (&self.plan.spec.ple, &self.model.bound().ple_table) {
+            let ngrams = &mut self.ngrams[..ids.len() * ple.width()];
+            inputs::ngrams(self.model.file(), table, ple, &self.ids, ids, ngrams)?;
+        }
+        Ok(())
+    }
+
     /// Embeddings, n-gram rows and the position of the chunk.
     fn upload_inputs(&mut self, ids: &[u32]) -> Result<(), EngineError> {
-        let (file, bound, spec) = (self.model.file(), self.model.bound(), &self.plan.spec);
-        let embedded = &mut self.embedded[..ids.len() * spec.hidden];
-        inputs::embeddings(file, bound, ids, embedded)?;
-        if let (Some(ple), Some(table)) = (&spec.ple, &bound.ple_table) {
-            inputs::ngrams(file, table, ple, &self.ids, ids, &mut self.ngrams[..ids.len() * ple.width()])?;
-        }
-        let buffers = &self.plan.buffers;
+        let (spec, buffers) = (&self.plan.spec, &self.plan.buffers);
         self.put(buffers.start, &(self.ids.len() as i32).to_le_bytes())?;
         self.put(buffers.embedded.region, bytes_of(&self.embedded[..ids.len() * spec.hidden]))?;
         if let (Some(ple), Some(to)) = (&spec.ple, buffers.ngrams) {
