@@ -140,6 +140,9 @@ pub struct RunArgs {
     /// Print token ids instead of text
     #[arg(long)]
     pub ids: bool,
+    /// Compute everything a second time, and print what each operation takes
+    #[arg(long)]
+    pub breakdown: bool,
     /// Print one JSON object as the last line
     #[arg(long)]
     pub json: bool,

@@ -1,5 +1,6 @@
 //! Running a plan: one sequence, fed in chunks or token by token.
 
+mod breakdown;
 mod inputs;
 mod launch;
 
@@ -13,6 +14,7 @@ use crate::device::{self, Arena, Card, DeviceError, Graph, MemoryKind, Module, Q
 use crate::load::{self, LoadError, Model, Progress, RowCounters, RowError, Tables};
 use crate::plan::{LOGIT_ROWS, Options, Plan, PlanError, Region, StateKind};
 use crate::rope::RopeTable;
+pub use breakdown::{Breakdown, OpTime};
 use launch::{Kernels, Launcher, Window};
 
 /// Memory that stays free on a device beside a plan.
@@ -181,7 +183,16 @@ impl Engine {
     /// When there are no tokens, an id is not in the vocabulary or the context cannot hold them; nothing is appended then. When a row of a table
     /// cannot be read; [`ids`](Engine::ids) tells what was appended. When the device fails.
     pub fn feed(&mut self, ids: &[u32]) -> Result<&[f32], EngineError> {
-        self.append(ids, Want::Last)?;
+        self.append(ids, Want::Last, None)?;
+        Ok(&self.logits[..self.plan.spec.vocab])
+    }
+
+    /// As [`Engine::feed`], with every operation launched alone, waited for, and its time added to `breakdown`.
+    ///
+    /// # Errors
+    /// As [`Engine::feed`].
+    pub fn feed_measured(&mut self, ids: &[u32], breakdown: &mut Breakdown) -> Result<&[f32], EngineError> {
+        self.append(ids, Want::Last, Some(breakdown))?;
         Ok(&self.logits[..self.plan.spec.vocab])
     }
 
@@ -190,10 +201,15 @@ impl Engine {
     /// # Errors
     /// As [`Engine::feed`].
     pub fn feed_each(&mut self, ids: &[u32], mut each: impl FnMut(usize, &[f32])) -> Result<(), EngineError> {
-        self.append(ids, Want::All(&mut each))
+        self.append(ids, Want::All(&mut each), None)
     }
 
-    fn append(&mut self, ids: &[u32], mut want: Want<'_>) -> Result<(), EngineError> {
+    fn append(
+        &mut self,
+        ids: &[u32],
+        mut want: Want<'_>,
+        mut breakdown: Option<&mut Breakdown>,
+    ) -> Result<(), EngineError> {
         let (vocab, context) = (self.plan.spec.vocab, self.plan.options.context);
         if ids.is_empty() {
             return Err(EngineError::NoTokens);
@@ -207,7 +223,7 @@ impl Engine {
         }
         let chunk = self.plan.options.chunk;
         let range = |first: usize| first..ids.len().min(first + chunk);
-        self.gather(position, ids, range(0))?;
+        self.gather(position, ids, range(0), breakdown.as_deref_mut())?;
         for first in (0..ids.len()).step_by(chunk) {
             let (range, next) = (range(first), range(first + chunk));
             let want = match &mut want {
@@ -216,11 +232,23 @@ impl Engine {
                 _ => Want::None,
             };
             let gathered = self.guarded(|engine| {
-                engine.upload_inputs(range.len())?;
-                engine.launch(range.len(), &want)?;
+                match breakdown.as_deref_mut() {
+                    Some(breakdown) => {
+                        engine.chunk_measured(range.len(), matches!(want, Want::Last), breakdown)?;
+                    }
+                    None => {
+                        engine.upload_inputs(range.len())?;
+                        engine.launch(range.len(), &want)?;
+                    }
+                }
                 // The host reads the next chunk's rows while the device computes this one.
-                let gathered = if next.is_empty() { Ok(()) } else { engine.gather(position, ids, next) };
-                engine.finish(range.len(), want)?;
+                let gathered = match next.is_empty() {
+                    true => Ok(()),
+                    false => engine.gather(position, ids, next, breakdown.as_deref_mut()),
+                };
+                if breakdown.is_none() {
+                    engine.finish(range.len(), want)?;
+                }
                 engine.ids.extend_from_slice(&ids[range]);
                 Ok(gathered)
             })?;
@@ -238,13 +266,23 @@ impl Engine {
     }
 
     /// Reads and decodes the rows of `ids[range]`, where `ids` follow the sequence's first `start` tokens.
-    fn gather(&mut self, start: usize, ids: &[u32], range: Range<usize>) -> Result<(), RowError> {
+    fn gather(
+        &mut self,
+        start: usize,
+        ids: &[u32],
+        range: Range<usize>,
+        breakdown: Option<&mut Breakdown>,
+    ) -> Result<(), RowError> {
+        let mut unasked = Breakdown::default();
+        let times = breakdown.unwrap_or(&mut unasked);
         let spec = &self.plan.spec;
-        let count = range.len();
-        inputs::embeddings(&mut self.tables.embedding, &ids[range.clone()], &mut self.embedded[..count * spec.hidden])?;
-        if let (Some(ple), Some(table)) = (&spec.ple, &mut self.tables.ngrams) {
+        let (count, tables) = (range.len(), &mut self.tables);
+        let out = &mut self.embedded[..count * spec.hidden];
+        times.host("embeddings", || inputs::embeddings(&mut tables.embedding, &ids[range.clone()], out))?;
+        if let (Some(ple), Some(table)) = (&spec.ple, &mut tables.ngrams) {
             let out = &mut self.ngrams[..count * ple.width()];
-            inputs::ngrams(table, ple, &self.ids[..start], ids, range, out)?;
+            let before = &self.ids[..start];
+            times.host("n-gram rows", || inputs::ngrams(table, ple, before, ids, range, out))?;
         }
         Ok(())
     }
