@@ -1,6 +1,6 @@
 // Weight formats in the packed device layout (docs/formats.md). A tile is 16 rows; a lane owns a row. A tile is a run
-// of units of 32, 64 or 256 columns; a unit is `words` planes of 16 32-bit words, then one plane of 16 scales per
-// scale.
+// of units of 32, 64 or 256 columns; a unit is a plane of 16 scales for each scale, then `words` planes of 16 32-bit
+// words: what all blocks of a unit share, then block after block, so that a unit is read from its start to its end.
 #pragma once
 #include "math.hpp"
 
@@ -46,7 +46,8 @@ static inline uint32_t xk_even_signs(uint32_t v) {
 }
 
 // Each format gives: `unit` columns, the words and scales of a row in a unit, and, for a 32-column block `g` of a unit
-// at `u`, `load`, which leaves the block's integers in w[8] with what `xk_add_block` multiplies their sums by.
+// whose words start at `u`, `load`, which leaves the block's integers in w[8] with what `xk_add_block` multiplies their
+// sums by.
 struct xk_block {
     int w[8];    // 32 weight codes, a byte each
     int s0, s1;  // multipliers of elements 0..15 and 16..31
@@ -190,8 +191,9 @@ static inline uint32_t xk_word(const uint32_t *u, int i, int lane) { return u[i 
 static inline uint32_t xk_byte(const uint32_t *u, int i, int g, int lane) {
     return (xk_word(u, i + (g >> 2), lane) >> (8 * (g & 3))) & 255u;
 }
-static inline float xk_scale(const uint32_t *u, int words, int i, int lane) {
-    return xk_half_to_float(((const uint16_t *)(u + words * 16))[i * 16 + lane]);
+// Scale i of `scales`, which lie in front of the words.
+static inline float xk_scale(const uint32_t *u, int scales, int i, int lane) {
+    return xk_half_to_float(((const uint16_t *)u - 16 * scales)[i * 16 + lane]);
 }
 
 template <> struct xk_format<XK_Q8_0> : xk_defaults {
@@ -200,7 +202,7 @@ template <> struct xk_format<XK_Q8_0> : xk_defaults {
 #pragma unroll
         for (int i = 0; i < 8; i++)
             b.w[i] = (int)xk_word(u, i, lane);
-        b.d = xk_scale(u, words, 0, lane);
+        b.d = xk_scale(u, scales, 0, lane);
     }
 };
 
@@ -215,7 +217,7 @@ template <> struct xk_format<XK_Q4_0> : xk_defaults {
             b.w[i] = (int)(v & 0x0F0F0F0Fu);
             b.w[4 + i] = (int)((v >> 4) & 0x0F0F0F0Fu);
         }
-        b.d = xk_scale(u, words, 0, lane);
+        b.d = xk_scale(u, scales, 0, lane);
     }
 };
 
@@ -232,8 +234,8 @@ template <> struct xk_format<XK_Q4_1> : xk_defaults {
             b.w[4 + i] = (int)((v >> 4) & 0x0F0F0F0Fu);
         }
         b.m = 1;
-        b.d = xk_scale(u, words, 0, lane);
-        b.mw = xk_scale(u, words, 1, lane);
+        b.d = xk_scale(u, scales, 0, lane);
+        b.mw = xk_scale(u, scales, 1, lane);
     }
 };
 
@@ -253,7 +255,7 @@ template <> struct xk_format<XK_Q5_0> : xk_defaults {
 #pragma unroll
         for (int i = 0; i < 4; i++)
             xk_five_bits(xk_word(u, i, lane), hi, i, b.w[i], b.w[4 + i]);
-        b.d = xk_scale(u, words, 0, lane);
+        b.d = xk_scale(u, scales, 0, lane);
     }
 };
 
@@ -269,8 +271,8 @@ template <> struct xk_format<XK_Q5_1> : xk_defaults {
         for (int i = 0; i < 4; i++)
             xk_five_bits(xk_word(u, i, lane), hi, i, b.w[i], b.w[4 + i]);
         b.m = 1;
-        b.d = xk_scale(u, words, 0, lane);
-        b.mw = xk_scale(u, words, 1, lane);
+        b.d = xk_scale(u, scales, 0, lane);
+        b.mw = xk_scale(u, scales, 1, lane);
     }
 };
 
@@ -304,7 +306,7 @@ template <> struct xk_format<XK_IQ4_NL> : xk_defaults {
 #pragma unroll
         for (int i = 0; i < 4; i++)
             xk_levels(xk_word(u, i, lane), table, b.w[i], b.w[4 + i]);
-        b.d = xk_scale(u, words, 0, lane);
+        b.d = xk_scale(u, scales, 0, lane);
     }
 };
 
@@ -328,7 +330,7 @@ template <> struct xk_format<XK_MXFP4> : xk_defaults {
             b.w[i] = xk_fp4(v);
             b.w[4 + i] = xk_fp4(v >> 4);
         }
-        uint32_t e = ((const uint8_t *)(u + words * 16))[lane];
+        uint32_t e = ((const uint8_t *)u - 16)[lane];
         b.d = xk_bits_to_float(e < 2u ? 0x00200000u << (e & 1u) : (e - 1u) << 23); // 2^(e - 128)
     }
 };
@@ -337,16 +339,16 @@ template <> struct xk_format<XK_NVFP4> : xk_defaults {
     static constexpr int unit = 64, words = 9, scales = 0;
     static constexpr bool two_steps = true;
     static constexpr int code_max = 12;
-    // Words: 8 of nibbles (4 a block), 1 of E4M3 scales (two a block).
+    // Words: 1 of E4M3 scales (two a block), then 4 of nibbles a block.
     static inline void load(const uint32_t *u, int g, int lane, const uint32_t *, xk_block &b) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            uint32_t v = xk_word(u, 4 * g + i, lane);
+            uint32_t v = xk_word(u, 1 + 4 * g + i, lane);
             b.w[i] = xk_fp4(v);
             b.w[4 + i] = xk_fp4(v >> 4);
         }
         // As the bits of an f16 the seven bits are 2^-8 of the scale; half of the scale is wanted.
-        uint32_t s = xk_word(u, 8, lane) >> (16 * g);
+        uint32_t s = xk_word(u, 0, lane) >> (16 * g);
         b.d = xk_half_to_float((uint16_t)((s & 127u) << 7)) * 128.0f;
         b.mw = xk_half_to_float((uint16_t)((s >> 1) & 0x3F80u)) * 128.0f;
     }

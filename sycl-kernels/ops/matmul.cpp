@@ -59,7 +59,7 @@ template <int R> static inline void matmul(float *partial, const uint32_t *w, co
         const int b0 = segment * segment_blocks;
         const int b1 = b0 + segment_blocks < blocks ? b0 + segment_blocks : blocks;
         for (int b = b0; b < b1; b++) {
-            const uint32_t *u = tile_base + (size_t)(b / (F::unit / 32)) * unit_words;
+            const uint32_t *u = tile_base + (size_t)(b / (F::unit / 32)) * unit_words + F::scales * F::scale_bytes * 4;
 #if XK_FORMAT <= XK_BF16
 #pragma unroll 8
             for (int i = 0; i < 32; i++) {
