@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use super::launch::{Launcher, Window};
+use super::traffic::{Traffic, traffic};
 use super::{Engine, EngineError};
 use crate::plan::{Op, Region, Step};
 use crate::quant::Format;
@@ -16,8 +17,9 @@ pub struct OpTime {
     pub name: &'static str,
     /// Format, rows and columns of its matrix.
     pub matrix: Option<(Format, usize, usize)>,
-    /// Bytes that the calls have to read at least: weights as they lie on the device, of experts those that were chosen,
-    /// and the delta net's matrices.
+    /// Bytes of the file that the calls read as weights: of experts those that were chosen, of tables the rows.
+    pub weight_bytes: u64,
+    /// Bytes that the calls move at least: weights as they lie on the device, activations, state.
     pub bytes: u64,
     /// Multiplications with a weight.
     pub products: u64,
@@ -57,18 +59,29 @@ impl Breakdown {
         self.ops.iter().map(|op| op.time()).sum()
     }
 
+    /// Bytes of the file that all operations read as weights.
+    pub fn weight_bytes(&self) -> u64 {
+        self.ops.iter().map(|op| op.weight_bytes).sum()
+    }
+
     /// Times work of the host.
     pub fn host<T>(&mut self, name: &'static str, work: impl FnOnce() -> T) -> T {
+        self.host_reading(name, 0, work)
+    }
+
+    /// Times work of the host that reads rows of a table.
+    pub fn host_reading<T>(&mut self, name: &'static str, row_bytes: u64, work: impl FnOnce() -> T) -> T {
         let begin = Instant::now();
         let result = work();
         let times = vec![begin.elapsed()];
-        self.add(OpTime { name, matrix: None, bytes: 0, products: 0, times });
+        self.add(OpTime { name, matrix: None, weight_bytes: row_bytes, bytes: row_bytes, products: 0, times });
         result
     }
 
     fn add(&mut self, new: OpTime) {
         match self.ops.iter_mut().find(|op| op.name == new.name && op.matrix == new.matrix) {
             Some(op) => {
+                op.weight_bytes += new.weight_bytes;
                 op.bytes += new.bytes;
                 op.products += new.products;
                 op.times.extend(new.times);
@@ -159,28 +172,9 @@ impl Engine {
         launcher.step(step, layer, window)?;
         self.queue.wait()?;
         let times = vec![begin.elapsed()];
-        let (weight, matrices, uses) = match &step.op {
-            Op::Matmul { weight, .. } => (Some(*weight), 1, 1),
-            Op::ExpertMatmul { weight, .. } => {
-                (Some(*weight), chosen, self.plan.spec.experts.as_ref().map_or(0, |experts| experts.used))
-            }
-            _ => (None, 0, 0),
-        };
-        let Some(weight) = weight.map(|weight| &self.plan.weights[weight]) else {
-            let bytes = match &step.op {
-                Op::GdnStep { matrix, .. } => self.plan.state[*matrix].region.bytes,
-                _ => 0,
-            };
-            return Ok(OpTime { name: step.name, matrix: None, bytes, products: 0, times });
-        };
-        let (rows, columns) = (weight.tensor.rows, weight.tensor.cols);
-        Ok(OpTime {
-            name: step.name,
-            matrix: Some((weight.tensor.format, rows, columns)),
-            bytes: weight.expert_bytes * matrices as u64,
-            products: (window.count * uses * rows * columns) as u64,
-            times,
-        })
+        let Traffic { weight_bytes, bytes, products, matrix } =
+            traffic(&self.plan, &step.op, window, self.ids.len(), chosen);
+        Ok(OpTime { name: step.name, matrix, weight_bytes, bytes, products, times })
     }
 
     /// Different experts in a layer's expert plan: i32, a count at 0, and from 4 on (expert, first slot, slots) each.

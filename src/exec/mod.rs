@@ -3,6 +3,7 @@
 mod breakdown;
 mod inputs;
 mod launch;
+mod traffic;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -282,7 +283,8 @@ impl Engine {
         if let (Some(ple), Some(table)) = (&spec.ple, &mut tables.ngrams) {
             let out = &mut self.ngrams[..count * ple.width()];
             let before = &self.ids[..start];
-            times.host("n-gram rows", || inputs::ngrams(table, ple, before, ids, range, out))?;
+            let row_bytes = (count * ple.heads()) as u64 * table.row_bytes() as u64;
+            times.host_reading("n-gram rows", row_bytes, || inputs::ngrams(table, ple, before, ids, range, out))?;
         }
         Ok(())
     }

@@ -303,8 +303,8 @@ fn unpack_q3_k(block: &[u8], words: &mut [u32; 64], scales: &mut [u16; 2]) {
         for h in 0..2 {
             words[4 + 3 * g + h] = pair_word(&values, h);
         }
-        // Bit i of byte b: element 4i + b.
-        words[6 + 3 * g] = (0..32).fold(0, |word, e| word | u32::from(block[e] >> g & 1) << (8 * (e % 4) + e / 4));
+        // Bit i of byte b: element 4i + b. Turned over, it makes two's complement of the code less 4.
+        words[6 + 3 * g] = (0..32).fold(0, |word, e| word | u32::from(block[e] >> g & 1 ^ 1) << (8 * (e % 4) + e / 4));
     }
     let bytes: [u8; 16] = from_fn(|g| q3_k_scale(&block[96..108], g) as u8);
     copy_words(&bytes, &mut words[..4]);
@@ -374,11 +374,13 @@ fn unpack_q6_k(block: &[u8], words: &mut [u32; 64], scales: &mut [u16; 2]) {
         for i in 0..4 {
             words[4 + 6 * g + i] = nibble_word(&values, i);
         }
+        // The upper bit turned over makes two's complement of the code less 32.
         for h in 0..2 {
             words[8 + 6 * g + h] = (0..2).fold(0, |word, k| {
                 let i = 2 * h + k;
                 (0..4).fold(word, |word, b| {
-                    let (low, high) = (u32::from(values[4 * i + b] >> 4), u32::from(values[16 + 4 * i + b] >> 4));
+                    let high_bits = |e: usize| u32::from(values[e] >> 4 ^ 2);
+                    let (low, high) = (high_bits(4 * i + b), high_bits(16 + 4 * i + b));
                     word | (low << (4 * k) | high << (4 * k + 2)) << (8 * b)
                 })
             });

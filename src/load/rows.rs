@@ -178,6 +178,11 @@ impl RowTable {
         Ok(())
     }
 
+    /// Bytes of a row.
+    pub fn row_bytes(&self) -> usize {
+        self.row_bytes
+    }
+
     pub fn counters(&self) -> RowCounters {
         self.counters
     }

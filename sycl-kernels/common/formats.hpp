@@ -24,8 +24,6 @@ static inline xk_short2 xk_shorts(uint32_t v) { return sycl::bit_cast<xk_short2>
 // Of each byte b where the top bit of m is set, else a.
 static inline xk_char4 xk_pick(xk_char4 m, xk_char4 a, xk_char4 b) { return m < (xk_char4)0 ? b : a; }
 #endif
-// Four bytes, each 0..127, minus c each; c <= 128 and no byte crosses its neighbour.
-static inline int xk_sub_bytes(uint32_t v, uint32_t c4) { return (int)(((v | 0x80808080u) - c4) ^ 0x80808080u); }
 // Negates byte i of v (all bytes non-zero) where bit i of the low nibble of s is set.
 static inline int xk_sign_bytes(uint32_t v, uint32_t s) {
     const uint32_t spread = (s & 15u) * 0x00204081u; // bit i at 8i
@@ -66,11 +64,11 @@ struct xk_defaults {
     static constexpr bool two_steps = false;  // I = first half, J = second half
     // What every weight code is too large by; taken from the sum, so that the codes stay positive and cheap to widen.
     static constexpr int offset = 0;
-    // The same, but taken from each code: sums of 16 activations are not at hand.
-    static constexpr int bias = 0;
+    // Bits that the codes stand too high in their bytes: as int8, they are 2^up times what they mean.
+    static constexpr int up = 0;
     // Whether the codes are bytes from 0 up; else they are int8.
     static constexpr bool unsigned_codes = false;
-    // No code, less its bias, is further from 0.
+    // No code is further from 0.
     static constexpr int code_max = 128;
 };
 
@@ -111,7 +109,7 @@ template <class F> struct xk_codes {
     explicit xk_codes(const xk_block &b) {
 #pragma unroll
         for (int i = 0; i < 8; i++)
-            w[i] = F::bias ? xk_sub_bytes((uint32_t)b.w[i], F::bias * 0x01010101u) : b.w[i];
+            w[i] = b.w[i];
     }
     void sums(const int *xq, int &i0, int &i1) const {
         i0 = i1 = 0;
@@ -121,6 +119,8 @@ template <class F> struct xk_codes {
 #pragma unroll
         for (int i = 4; i < 8; i++)
             i1 += xk_dot4(w[i], xq[i]);
+        i0 >>= F::up;
+        i1 >>= F::up;
     }
 };
 #else
@@ -134,11 +134,11 @@ template <class F> struct xk_codes {
         for (int i = 0; i < 8; i++) {
             const uint32_t v = (uint32_t)b.w[i];
             if constexpr (F::unsigned_codes) {
-                even[i] = xk_shorts(v & 0x00FF00FFu) - (short)F::bias;
-                odd[i] = xk_shorts((v >> 8) & 0x00FF00FFu) - (short)F::bias;
+                even[i] = xk_shorts(v & 0x00FF00FFu);
+                odd[i] = xk_shorts((v >> 8) & 0x00FF00FFu);
             } else {
-                even[i] = (xk_short2)(xk_shorts(v) << 8) >> 8;
-                odd[i] = xk_shorts(v) >> 8;
+                even[i] = (xk_short2)(xk_shorts(v) << 8) >> (8 + F::up);
+                odd[i] = xk_shorts(v) >> (8 + F::up);
             }
         }
     }

@@ -28,17 +28,15 @@ template <> struct xk_format<XK_Q2_K> : xk_defaults {
 template <> struct xk_format<XK_Q3_K> : xk_defaults {
     static constexpr int unit = 256, words = 28, scales = 1;
     static constexpr bool two_scales = true;
-    static constexpr bool unsigned_codes = true;
-    static constexpr int code_max = 4;
-    static constexpr int bias = 4;
+    static constexpr int code_max = 4, up = 5;
     // Words: 4 of int8 scales (two a block), then for a block 2 of bit pairs and 1 of third bits (bit i of byte b for
-    // element 4i + b).
+    // element 4i + b), turned over: three bits are then an integer from -4 to 3.
     static inline void load(const uint32_t *u, int g, int lane, const uint32_t *, xk_block &b) {
         const uint32_t pair[2] = {xk_word(u, 4 + 3 * g, lane), xk_word(u, 5 + 3 * g, lane)};
         uint32_t hi = xk_word(u, 6 + 3 * g, lane);
 #pragma unroll
         for (int i = 0; i < 8; i++)
-            b.w[i] = (int)(xk_pairs(pair, i) | (((hi >> i) & 0x01010101u) << 2));
+            b.w[i] = (int)((xk_pairs(pair, i) << 5) | (((hi >> i) & 0x01010101u) << 7));
         uint32_t s = xk_word(u, g >> 1, lane) >> (16 * (g & 1));
         b.s0 = (int)(int8_t)s;
         b.s1 = (int)(int8_t)(s >> 8);
@@ -88,10 +86,9 @@ template <> struct xk_format<XK_Q5_K> : xk_defaults {
 template <> struct xk_format<XK_Q6_K> : xk_defaults {
     static constexpr int unit = 256, words = 52, scales = 1;
     static constexpr bool two_scales = true;
-    static constexpr bool unsigned_codes = true;
-    static constexpr int code_max = 32;
-    static constexpr int bias = 32;
-    // Words: 4 of int8 scales (two a block), then for a block 4 of nibbles and 2 of high bit pairs.
+    static constexpr int code_max = 32, up = 2;
+    // Words: 4 of int8 scales (two a block), then for a block 4 of nibbles and 2 of high bit pairs, the upper
+    // bit turned over: six bits are then an integer from -32 to 31.
     static inline void load(const uint32_t *u, int g, int lane, const uint32_t *, xk_block &b) {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
@@ -100,9 +97,8 @@ template <> struct xk_format<XK_Q6_K> : xk_defaults {
             for (int k = 0; k < 2; k++) {
                 int i = 2 * h + k;
                 uint32_t v = xk_word(u, 4 + 6 * g + i, lane);
-                uint32_t lo_hi = (hi >> (4 * k)) & 0x03030303u, hi_hi = (hi >> (4 * k + 2)) & 0x03030303u;
-                b.w[i] = (int)((v & 0x0F0F0F0Fu) | (lo_hi << 4));
-                b.w[4 + i] = (int)(((v >> 4) & 0x0F0F0F0Fu) | (hi_hi << 4));
+                b.w[i] = (int)(((v << 2) & 0x3C3C3C3Cu) | ((hi << (6 - 4 * k)) & 0xC0C0C0C0u));
+                b.w[4 + i] = (int)(((v >> 2) & 0x3C3C3C3Cu) | ((hi << (4 - 4 * k)) & 0xC0C0C0C0u));
             }
         }
         uint32_t s = xk_word(u, g >> 1, lane) >> (16 * (g & 1));

@@ -207,7 +207,7 @@ fn mixer(t: &mut Tensors, stem: &str, inject: bool) {
 }
 
 /// One token a byte, as byte-level vocabularies spell them, and a few that end a turn.
-fn tokenizer(w: GgufWriter) -> GgufWriter {
+pub fn tokenizer(w: GgufWriter) -> GgufWriter {
     let mut next = 256u32;
     let mut tokens: Vec<String> = (0..=255u8)
         .map(|byte| {
