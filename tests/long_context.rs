@@ -163,7 +163,7 @@ fn check(context: usize, sparse: bool, kv: KvType) {
         values.extend(round(v[t * DIM..][..DIM].to_vec()));
         raw.extend(&ik_raw[t * index_dim..][..index_dim]);
         let seen = position + 1;
-        if seen % ratio == 0 {
+        if seen.is_multiple_of(ratio) {
             pooled.extend(round(norm_rope(&pool(&raw, index_dim), &ik_norm, row(seen - ratio))));
             raw.clear();
         }

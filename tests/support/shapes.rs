@@ -304,8 +304,8 @@ pub fn header_only(shape: &Shape, format: impl Fn(&str) -> u32) -> HeaderOnly {
         let is_matrix = name.ends_with(".weight") && dims.len() > 1 && dims[0] % 32 == 0;
         let ggml_type = if is_matrix { format(&name) } else { 0 };
         let (block, bytes) = ggml_type_layout(ggml_type).unwrap();
-        assert!(dims[0] % u64::from(block) == 0, "{name}: rows of {} are no blocks of {block}", dims[0]);
-        writer = writer.hole(&name, &dims, ggml_type, (elements / u64::from(block) * u64::from(bytes)) as usize);
+        assert!(dims[0] % block == 0, "{name}: rows of {} are no blocks of {block}", dims[0]);
+        writer = writer.hole(&name, &dims, ggml_type, (elements / block * bytes) as usize);
     }
     HeaderOnly(writer)
 }
