@@ -4,7 +4,7 @@ mod model;
 pub mod pack;
 mod weights;
 
-pub use model::{LoadError, Model};
+pub use model::{LoadError, Model, vocab_source};
 pub use weights::upload;
 
 /// What loading has done so far.
