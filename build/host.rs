@@ -79,4 +79,7 @@ pub fn link(toolchain: &Toolchain) {
     println!("cargo:rustc-link-lib=dylib=stdc++");
     println!("cargo:rustc-link-lib=dylib=dl");
     println!("cargo:rustc-link-arg=-Wl,-rpath,{}", lib.display());
+    // Link arguments reach this package only. A build script of a program that uses the library finds the folder in
+    // DEP_BANKSHOT_XK_LIB.
+    println!("cargo:lib={}", lib.display());
 }

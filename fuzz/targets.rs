@@ -15,6 +15,8 @@ use tokenizers::NormalizedString;
 
 #[path = "../tests/support/gguf_writer.rs"]
 pub mod gguf_writer;
+#[path = "../tests/support/shapes.rs"]
+mod shapes;
 #[path = "../tests/support/tiny_model.rs"]
 pub mod tiny_model;
 

@@ -7,6 +7,7 @@ pub mod cli;
 pub mod device;
 pub mod exec;
 pub mod gguf;
+pub mod level_zero;
 pub mod load;
 pub mod model;
 pub mod ops;

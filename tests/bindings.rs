@@ -1,4 +1,5 @@
-//! `src/device/sys.rs` is what bindgen makes of `include/xk_ops.h`; and the headers are plain C and plain C++.
+//! `src/device/sys.rs` and `level-zero-sys/src/bindings.rs` are what bindgen makes of the headers; and our own headers are
+//! plain C and plain C++.
 //!
 //! After a change of the headers, `BLESS=1 cargo test --test bindings` writes the file anew.
 
@@ -11,6 +12,35 @@ mod util;
 
 use std::path::Path;
 use std::process::Command;
+
+/// The functions of Level Zero that `src/level_zero` calls.
+const LEVEL_ZERO: [&str; 25] = [
+    "zeInit",
+    "zeDriverGet",
+    "zeDriverGetApiVersion",
+    "zeDriverGetProperties",
+    "zeDeviceGet",
+    "zeDeviceGetProperties",
+    "zeDeviceGetMemoryProperties",
+    "zeDevicePciGetPropertiesExt",
+    "zesInit",
+    "zesDriverGet",
+    "zesDeviceGet",
+    "zesDevicePciGetProperties",
+    "zesDevicePciGetState",
+    "zesDeviceGetEccState",
+    "zesDeviceEnumMemoryModules",
+    "zesMemoryGetProperties",
+    "zesMemoryGetState",
+    "zesMemoryGetBandwidth",
+    "zesDeviceEnumPowerDomains",
+    "zesPowerGetProperties",
+    "zesPowerGetEnergyCounter",
+    "zesPowerGetLimitsExt",
+    "zesDeviceEnumTemperatureSensors",
+    "zesTemperatureGetProperties",
+    "zesTemperatureGetState",
+];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -27,33 +57,50 @@ fn choose_libclang() {
     unsafe { std::env::set_var("LIBCLANG_PATH", folder) };
 }
 
-#[test]
-fn bindings_have_not_drifted() {
-    choose_libclang();
+/// What both sets of bindings have in common.
+fn builder(header: &str) -> bindgen::Builder {
     // The wheel of libclang has no headers of its own; the compiler's stddef.h and stdint.h serve.
     let gcc = Command::new("gcc").arg("-print-file-name=include").output().expect("gcc");
     let builtin = String::from_utf8(gcc.stdout).expect("a path");
-    let made = bindgen::builder()
-        .header(root().join("include/xk_ops.h").to_string_lossy())
+    bindgen::builder()
+        .header(root().join(header).to_string_lossy())
         .clang_arg(format!("-I{}", builtin.trim()))
-        .allowlist_item("[xX][kK]_.*")
         .use_core()
         .layout_tests(true)
         .derive_default(true)
-        .merge_extern_blocks(true)
         .rust_target(bindgen::RustTarget::stable(85, 0).expect("a version that bindgen knows"))
         .rust_edition(bindgen::RustEdition::Edition2024)
-        .raw_line("// Made by tests/bindings.rs from include/xk_ops.h; see there. Do not edit.")
+        .raw_line(format!("// Made by tests/bindings.rs from {header}; see there. Do not edit."))
         .disable_header_comment()
-        .generate()
-        .expect("bindings")
-        .to_string();
-    let path = root().join("src/device/sys.rs");
+}
+
+fn compare(builder: bindgen::Builder, committed: &str) {
+    let made = builder.generate().expect("bindings").to_string();
+    let path = root().join(committed);
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(&path, &made).expect("written");
     }
-    let committed = std::fs::read_to_string(&path).expect("sys.rs");
-    assert!(committed == made, "src/device/sys.rs is not what the headers say; run BLESS=1 cargo test --test bindings");
+    let text = std::fs::read_to_string(&path).expect(committed);
+    assert!(text == made, "{committed} is not what the headers say; run BLESS=1 cargo test --test bindings");
+}
+
+#[test]
+fn bindings_have_not_drifted() {
+    choose_libclang();
+    let kernels = builder("include/xk_ops.h").allowlist_item("[xX][kK]_.*").merge_extern_blocks(true);
+    compare(kernels, "src/device/sys.rs");
+    let mut level_zero = builder("level-zero-sys/include/zes_api.h")
+        .dynamic_library_name("LevelZero")
+        .dynamic_link_require_all(false)
+        .prepend_enum_name(false)
+        .generate_comments(false)
+        .wrap_unsafe_ops(true)
+        .allowlist_type("_ze_init_flag_t")
+        .allowlist_type("zes_power_ext_properties_t");
+    for name in LEVEL_ZERO {
+        level_zero = level_zero.allowlist_function(name);
+    }
+    compare(level_zero, "level-zero-sys/src/bindings.rs");
 }
 
 #[test]

@@ -68,6 +68,13 @@ fn run_gives_text_ids_and_json() {
     assert_eq!(stdout(&["run", MODEL, "-p", "Once upon a time", "-n", "3", "--ids"]).trim(), "495 323 258");
     assert_eq!(stdout(&["run", MODEL, "-p", "Once upon a time", "-n", "3"]), " there was a\n");
     assert_eq!(json(&["run", MODEL, "-p", "Once", "-n", "0", "--json"])["ids"], serde_json::json!([]));
+    let measured = json(&["run", MODEL, "-p", "Once upon a time", "-n", "3", "--json", "--breakdown"]);
+    assert_eq!(measured["ids"], story["ids"]);
+    let calls = |part: &str| {
+        let ops = measured["breakdown"][part].as_array().unwrap();
+        ops.iter().find(|op| op["name"] == "output").unwrap()["calls"].clone()
+    };
+    assert_eq!((calls("prompt"), calls("answer")), (1.into(), 2.into()));
     let full = json(&["run", MODEL, "-p", "Once upon a time", "-n", "50", "--ctx", "10", "--json"]);
     assert_eq!(full["finish_reason"], "context");
     assert_eq!(full["ids"].as_array().map(Vec::len), Some(7), "six more fit, and the last needs no place");

@@ -17,11 +17,11 @@ use std::sync::{Arc, OnceLock};
 
 use bankshot::cli::DEMO_MODEL;
 use bankshot::device::Card;
-use bankshot::exec::{Engine, EngineError, argmax};
-use bankshot::load::Model;
+use bankshot::exec::{Breakdown, Engine, EngineError, argmax};
+use bankshot::load::{Model, TableOptions, Tables};
 use bankshot::model::KvType;
 use bankshot::oracle::OracleSession;
-use bankshot::plan::{Options, PlanError};
+use bankshot::plan::{Options, PlanError, StateKind, Weight};
 use device_choice::test_device;
 
 fn demo() -> Arc<Model> {
@@ -33,7 +33,8 @@ fn engine(model: Arc<Model>, context: usize, chunk: usize, kv: KvType) -> Engine
     let device = test_device();
     let card = Card::open(device.index).unwrap();
     let plan = Engine::plan_for(&model, &card, Options { context, chunk, kv }).unwrap();
-    Engine::open(model, card, plan, &mut |_| {}).unwrap()
+    let tables = Tables::open(model.file(), model.bound(), &TableOptions::default()).unwrap();
+    Engine::open(model, tables, card, plan, &mut |_| {}).unwrap()
 }
 
 fn all_logits(engine: &mut Engine, ids: &[u32]) -> Vec<Vec<u32>> {
@@ -108,6 +109,42 @@ fn chunks_do_not_change_bits_and_the_reference_has_them() {
             assert!(logits == whole[at], "reference at {at}, {kv:?} cache");
         }
     }
+}
+
+#[test]
+fn measuring_changes_no_bits_and_counts_what_is_read() {
+    let ids: Vec<u32> = prompts().into_iter().find(|p| p.name == "long").unwrap().ids[..40].to_vec();
+    let (mut usual, mut measured) = (engine(demo(), 64, 16, KvType::F16), engine(demo(), 64, 16, KvType::F16));
+    let (mut prompt, mut step) = (Breakdown::default(), Breakdown::default());
+    assert_eq!(usual.feed(&ids).unwrap(), measured.feed_measured(&ids, &mut prompt).unwrap());
+    assert_eq!(usual.feed(&ids[..1]).unwrap(), measured.feed_measured(&ids[..1], &mut step).unwrap());
+    assert_eq!(usual.ids(), measured.ids());
+
+    let plan = usual.plan();
+    let experts = plan.spec.experts.as_ref().unwrap();
+    // A token reads every matrix once, of experts those it uses.
+    let used = |weight: &Weight| weight.tensor.experts.map_or(1, |_| experts.used as u64);
+    let state: u64 =
+        plan.state.iter().filter(|item| item.kind == StateKind::Matrix).map(|item| item.region.bytes).sum();
+    let weights: u64 = plan.weights.iter().map(|weight| used(weight) * weight.expert_bytes).sum();
+    assert_eq!(step.ops().iter().map(|op| op.bytes).sum::<u64>(), weights + state);
+    let elements = |weight: &Weight| (weight.tensor.rows * weight.tensor.cols) as u64;
+    let products = |breakdown: &Breakdown| breakdown.ops().iter().map(|op| op.products).sum::<u64>();
+    assert_eq!(products(&step), plan.weights.iter().map(|weight| used(weight) * elements(weight)).sum::<u64>());
+    // All rows of the prompt go through all matrices but the last, which has the last row alone.
+    let head = (plan.spec.vocab * plan.spec.hidden) as u64;
+    let mixer: u64 = plan.weights.iter().rev().skip(1).take(2).map(elements).sum();
+    assert_eq!(products(&prompt), 40 * (products(&step) - head - mixer) + head + mixer);
+    // The demo chooses 4 of 16 experts: 16 tokens cannot do with 4, and no chunk reads one twice.
+    for op in prompt.ops().iter().filter(|op| op.name.starts_with("expert_") && op.matrix.is_some()) {
+        let one = plan.weights.iter().find(|weight| {
+            weight.tensor.experts.is_some()
+                && Some((weight.tensor.format, weight.tensor.rows, weight.tensor.cols)) == op.matrix
+        });
+        let read = op.bytes / one.unwrap().expert_bytes;
+        assert!(read > 4 * op.calls() as u64 && read <= 16 * op.calls() as u64, "{}: {read} experts", op.name);
+    }
+    assert_eq!(prompt.ops().iter().find(|op| op.name == "expert_down").unwrap().calls(), 3 * plan.layers.len());
 }
 
 #[test]

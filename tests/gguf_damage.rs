@@ -3,6 +3,8 @@
 mod damage;
 #[path = "support/gguf_writer.rs"]
 mod gguf_writer;
+#[path = "support/shapes.rs"]
+mod shapes;
 #[path = "support/tiny_model.rs"]
 mod tiny_model;
 

@@ -25,18 +25,21 @@ const WALKED_BYTES: usize = 192 << 20;
 /// Time a kernel is measured for.
 const MEASURED: Duration = Duration::from_millis(200);
 
-/// Seconds of one call, the mean over as many as fit the measured time.
+/// Seconds of one call, the median over as many as fit the measured time.
 fn seconds(device: &TestDevice, mut call: impl FnMut(usize)) -> f64 {
-    call(0);
-    device.queue.wait().unwrap();
-    let begin = Instant::now();
-    let mut calls = 0;
-    while begin.elapsed() < MEASURED {
-        call(calls);
+    let mut timed = |index: usize| {
+        let begin = Instant::now();
+        call(index);
         device.queue.wait().unwrap();
-        calls += 1;
+        begin.elapsed().as_secs_f64()
+    };
+    timed(0);
+    let (begin, mut times) = (Instant::now(), Vec::new());
+    while begin.elapsed() < MEASURED {
+        times.push(timed(times.len()));
     }
-    begin.elapsed().as_secs_f64() / calls as f64
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
 }
 
 #[test]

@@ -4,6 +4,8 @@
 
 #[path = "support/gguf_writer.rs"]
 mod gguf_writer;
+#[path = "support/shapes.rs"]
+mod shapes;
 #[path = "support/tiny_model.rs"]
 mod tiny_model;
 
@@ -11,7 +13,9 @@ use bankshot::gguf::GgufFile;
 use bankshot::model::{Block, Bound, Census, GdnGate, GdnGates, KvType, LayerKind, ModelError, Part, PreNorm};
 use bankshot::oracle::OracleSession;
 use bankshot::oracle::gdn::unpack_gates;
-use tiny_model::{Flags, Float, Int, Ints, Longs, PleShape, Shape, Text, Tiny, tiny, with_keys};
+use shapes::Value::{Flags, Float, Int, Ints, Longs, Text};
+use shapes::{Shape, header_only, published};
+use tiny_model::Tiny;
 
 /// Bits of the logits after each of a few tokens.
 fn run(tiny: &Tiny) -> Vec<Vec<u32>> {
@@ -158,51 +162,17 @@ fn missing_keys_have_defaults() {
     assert_eq!(problems, ["key `qwen35.feed_forward_length`: expected 32 to 131072, found no such key"]);
 }
 
-/// A model of a published one's sizes, whose file is a header and a hole.
-fn published(shape: &Shape) -> Census {
-    let mut writer = with_keys(shape.arch, &shape.keys());
-    for (name, dims) in shape.tensors() {
-        let elements = dims.iter().product::<u64>() as usize;
-        let is_matrix = name.ends_with(".weight") && dims.len() > 1 && dims[0] % 32 == 0;
-        let (ggml_type, bytes) = if is_matrix { (8, elements / 32 * 34) } else { (0, 4 * elements) };
-        writer = writer.hole(&name, &dims, ggml_type, bytes);
-    }
+/// Counts a model whose matrices are all Q8_0.
+fn counted(shape: &Shape) -> Census {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.gguf");
-    std::fs::write(&path, writer.to_bytes()).unwrap();
-    std::fs::File::options().write(true).open(&path).unwrap().set_len(writer.file_bytes()).unwrap();
+    header_only(shape, |_| 8).write(&path);
     Census::of(&Bound::new(&GgufFile::open(&path).unwrap()).unwrap_or_else(|error| panic!("{error}")))
 }
 
 #[test]
 fn published_sizes_give_their_parameters() {
-    let moe = Shape {
-        layers: 40,
-        hidden: 2048,
-        vocab: 248_320,
-        heads: [16, 2],
-        head_dim: 256,
-        rope: 64,
-        gdn_heads: [16, 32],
-        gdn_dim: 128,
-        experts: [256, 8, 512, 512],
-        ..tiny("qwen35moe")
-    };
-    let next = Shape { arch: "qwen3next", layers: 48, vocab: 151_936, experts: [512, 10, 512, 512], ..moe };
-    let dense =
-        Shape { arch: "qwen35", layers: 64, hidden: 5120, heads: [24, 4], gdn_heads: [16, 48], ff: 17_408, ..moe };
-    let flash = Shape {
-        arch: "qwen4exp",
-        layers: 48,
-        hidden: 2560,
-        heads: [24, 2],
-        gdn_heads: [16, 48],
-        experts: [512, 10, 640, 640],
-        streams: [4, 320],
-        indexer: [4, 128, 2048, 4],
-        ple: PleShape { layer: 1, ngram: 3, heads: 8, taps: 4, row: 160, rows: 320_001_536 },
-        ..moe
-    };
+    let [flash, dense, moe, next] = published();
     // In millions: all, active, and bytes of state in all and for each token.
     let cases = [
         (moe, 34_661, 2_946, 62_914_560 + 2_949_120, 20_480),
@@ -211,7 +181,7 @@ fn published_sizes_give_their_parameters() {
         (flash, 125_744 + 51_200, 6_671, 113_246_208 + 4_423_680 + 368_640 + 8 + 12 * 3 * 128 * 4, 24_576 + 768),
     ];
     for (shape, total, active, fixed, per_token) in cases {
-        let census = published(&shape);
+        let census = counted(&shape);
         let millions = |n: u64| (n + 500_000) / 1_000_000;
         assert_eq!(millions(census.parameters_total), total, "{}", shape.arch);
         assert_eq!(millions(census.parameters_active), active, "{}", shape.arch);

@@ -22,6 +22,8 @@ pub enum Command {
     Run(RunArgs),
     /// Talk to a model
     Chat(ChatArgs),
+    /// List the devices to compute on, and what Level Zero reports about GPUs
+    Devices(DevicesArgs),
     /// Print what is in a model file: keys, tensors, parameters, bytes a token, state a sequence
     Inspect(InspectArgs),
     /// Print the token ids of a text
@@ -55,6 +57,25 @@ pub struct EngineArgs {
     /// Most prompt tokens that are computed together; results do not depend on it
     #[arg(long, value_name = "N", default_value_t = crate::plan::DEFAULT_CHUNK)]
     pub chunk: usize,
+    /// GGUF file whose n-gram table is read instead of the model's: a copy of the model, or of the part with the table, on a faster disk
+    #[arg(long, value_name = "F")]
+    pub ngram_table: Option<PathBuf>,
+    /// Memory for rows of the n-gram table: bytes, or a number with K, M or G
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_bytes)]
+    pub ngram_cache: u64,
+}
+
+/// A number of bytes, in units of 1024 with K, M or G.
+fn parse_bytes(text: &str) -> Result<u64, String> {
+    let shift = match text.chars().last().map(|unit| unit.to_ascii_uppercase()) {
+        Some('K') => 10,
+        Some('M') => 20,
+        Some('G') => 30,
+        _ => 0,
+    };
+    let digits = if shift == 0 { text } else { &text[..text.len() - 1] };
+    let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
+    number.ok_or_else(|| "expected bytes below 2^64, or such a number with K, M or G, as 64M".to_owned())
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -119,6 +140,9 @@ pub struct RunArgs {
     /// Print token ids instead of text
     #[arg(long)]
     pub ids: bool,
+    /// Compute everything a second time, and print what each operation takes
+    #[arg(long)]
+    pub breakdown: bool,
     /// Print one JSON object as the last line
     #[arg(long)]
     pub json: bool,
@@ -142,6 +166,19 @@ pub struct ChatArgs {
     pub ctx: Option<usize>,
     #[command(flatten)]
     pub engine: EngineArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct DevicesArgs {
+    /// Level Zero loader to use instead of the system's `libze_loader.so.1`
+    #[arg(long, value_name = "FILE")]
+    pub loader: Option<PathBuf>,
+    /// Folder that holds `sys` and `dev`
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    pub root: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, ClapArgs)]

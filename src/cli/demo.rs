@@ -1,6 +1,5 @@
 //! `demo`: the main job on the model that is part of the program.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -24,8 +23,8 @@ const QUESTIONS: [&str; 3] = ["What is the capital of France?", "Repeat after me
 const STORY: &str = "Once upon a time";
 
 pub fn demo(args: &DemoArgs, output: &mut Output) -> Result<Done> {
-    let model = Arc::new(Model::from_static(MODEL)?);
-    let (mut engine, load) = open_engine(Arc::clone(&model), &args.engine, CONTEXT)?;
+    let (mut engine, load) = open_engine(Model::from_static(MODEL)?, &args.engine, CONTEXT)?;
+    let model = engine.shared_model();
     // From here on; while loading, Ctrl-C ends the program at once.
     interrupt::listen();
     let mut answers = Vec::new();

@@ -12,7 +12,7 @@ use super::Done;
 use super::args::{BuildKernelsArgs, EngineArgs};
 use crate::device::{Card, DeviceInfo, Module, cache, devices, kernels};
 use crate::exec::Engine;
-use crate::load::{Model, Progress};
+use crate::load::{Model, Progress, TableOptions, Tables};
 use crate::plan::{Options, Plan};
 
 /// A device as the user names it.
@@ -42,26 +42,32 @@ pub fn choose_device(wanted: Option<&str>) -> Result<DeviceInfo> {
 }
 
 /// Opens a model file.
-pub fn open_model(path: &Path) -> Result<Arc<Model>> {
+pub fn open_model(path: &Path) -> Result<Model> {
     let model = Model::open(path)?;
     for warning in &model.bound().warnings {
         eprintln!("warning: {}: {warning}", path.display());
     }
-    Ok(Arc::new(model))
+    Ok(model)
 }
 
 /// Loads a model onto the device that the arguments name.
-pub fn open_engine(model: Arc<Model>, args: &EngineArgs, context: usize) -> Result<(Engine, Duration)> {
+pub fn open_engine(model: Model, args: &EngineArgs, context: usize) -> Result<(Engine, Duration)> {
     let begin = Instant::now();
+    let model = Arc::new(model.narrowed()?);
+    let tables = TableOptions { ngram_file: args.ngram_table.clone(), ngram_cache_bytes: args.ngram_cache };
+    let tables = Tables::open(model.file(), model.bound(), &tables)?;
     let device = choose_device(args.device.as_deref())?;
     let mut reporter = Reporter::new(format!("{} ({})", device.name, device.backend));
     let card = Card::open(device.index)?;
     let options = Options { context, chunk: args.chunk.min(context), kv: args.kv.into() };
     let plan = Engine::plan_for(&model, &card, options)?;
     let builders = Builders::start(&device, &plan);
-    let engine = Engine::open(model, card, plan, &mut |progress| reporter.show(progress))?;
+    let engine = Engine::open(model, tables, card, plan, &mut |progress| reporter.show(progress))?;
     drop(builders);
     reporter.done();
+    if let (count @ 1.., bytes) = engine.plan().narrowed() {
+        eprintln!("{count} matrices hold BF16 values in F32: kept as BF16, {bytes} bytes less");
+    }
     Ok((engine, begin.elapsed()))
 }
 

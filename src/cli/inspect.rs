@@ -9,7 +9,8 @@ use super::Done;
 use super::args::InspectArgs;
 use super::output::Output;
 use crate::gguf::GgufFile;
-use crate::model::{Bound, Census, LayerKind, ModelError};
+use crate::model::{Bound, Census, KvType, LayerKind, ModelError, advice};
+use crate::plan::{ArenaKind, DEFAULT_CHUNK, Options, Plan, PlanError};
 
 /// Tensors and bytes of one ggml type.
 #[derive(Default)]
@@ -53,6 +54,19 @@ fn layer_kinds(bound: &Bound) -> (usize, usize, usize) {
     )
 }
 
+/// Bytes of weights on the device, which do not depend on how the model is run.
+fn resident_bytes(bound: &Bound) -> Result<u64, PlanError> {
+    let context = bound.spec.context_length.min(4096);
+    let options = Options { context, chunk: DEFAULT_CHUNK.min(context), kv: KvType::F16 };
+    Ok(Plan::new(bound, options)?.ledger.bytes(ArenaKind::Weights))
+}
+
+/// Everything that looks wrong.
+fn notes(file: &GgufFile, bound: &Bound) -> Vec<String> {
+    let more = advice(file, bound).unwrap_or_else(|error| vec![error.to_string()]);
+    bound.warnings.iter().cloned().chain(more).collect()
+}
+
 fn describe(file: &GgufFile, bound: Result<&Bound, &ModelError>, tensors: bool) -> Value {
     let keys: serde_json::Map<String, Value> =
         file.metadata().iter().map(|(key, value)| (key.to_owned(), json!(value.summary()))).collect();
@@ -94,7 +108,11 @@ fn describe(file: &GgufFile, bound: Result<&Bound, &ModelError>, tensors: bool) 
                 "state_fixed_bytes": census.state.fixed,
                 "state_bytes_per_token_f16": census.state.per_token_f16,
                 "state_bytes_per_token_f32": census.state.per_token_f32,
-                "warnings": bound.warnings,
+                "ngram_table_bytes": census.ngram_table_bytes,
+                "ngram_bytes_per_token": census.ngram_row_bytes,
+                "embedding_bytes": bound.embed.bytes(),
+                "resident_bytes": resident_bytes(bound).ok(),
+                "advice": notes(file, bound),
             });
         }
         Err(error) => object["error"] = json!(error.to_string()),
@@ -147,8 +165,19 @@ fn print(file: &GgufFile, bound: Result<&Bound, &ModelError>, tensors: bool, out
         "state a sequence  {} bytes and {} bytes a token (f16), {} (f32)",
         census.state.fixed, census.state.per_token_f16, census.state.per_token_f32
     ))?;
-    for warning in &bound.warnings {
-        output.line(format_args!("warning  {warning}"))?;
+    match resident_bytes(bound) {
+        Ok(bytes) => output.line(format_args!("on the device  {bytes} bytes of weights"))?,
+        Err(error) => output.line(format_args!("on the device  no kernels for this model: {error}"))?,
+    }
+    output.line(format_args!("in the file  {} bytes of embedding", bound.embed.bytes()))?;
+    if census.ngram_table_bytes > 0 {
+        output.line(format_args!(
+            "in the file  {} bytes of n-gram table, of which a token reads {}",
+            census.ngram_table_bytes, census.ngram_row_bytes
+        ))?;
+    }
+    for note in notes(file, bound) {
+        output.line(format_args!("advice  {note}"))?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 mod args;
 mod chat;
 mod demo;
+mod devices;
 mod engine;
 mod generate;
 mod inspect;
@@ -50,6 +51,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(args, &mut output),
         Command::Chat(args) => chat::chat(args, &mut output),
         Command::Inspect(args) => inspect::inspect(args, &mut output),
+        Command::Devices(args) => devices::devices(args, &mut output),
         Command::Tokenize(args) => tokenize::tokenize(args, &mut output),
         Command::Logits(args) => logits::logits(args, &mut output),
         Command::Perplexity(args) => perplexity::perplexity(args, &mut output),

@@ -2,15 +2,17 @@
 
 use std::io::Read;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::args::{PromptArgs, RunArgs};
 use super::engine::{open_engine, open_model};
 use super::generate::{Answer, Finish, generate};
 use super::output::Output;
 use super::{Done, interrupt};
+use crate::exec::{Breakdown, Engine, OpTime};
 use crate::load::Model;
 use crate::text::{Message, RenderOptions};
 
@@ -79,19 +81,66 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Done> {
         (false, true) => output.text(&format!("{id} ")),
         (false, false) => output.text(piece),
     })?;
+    let mut parts = Vec::new();
+    if args.breakdown && answer.finish != Finish::Interrupted {
+        parts = measure(&mut engine, &prompt, &answer)?;
+    }
     if args.json {
-        output.json(&json!({
+        let mut object = json!({
             "prompt_ids": prompt,
             "ids": answer.ids,
             "text": answer.text,
             "finish_reason": answer.finish.name(),
             "timings": answer.timings(load),
-        }))?;
+            "ngram_rows": engine.ngram_counters(),
+        });
+        if args.breakdown {
+            object["breakdown"] = parts
+                .iter()
+                .map(|(name, _, part)| ((*name).to_owned(), operations(part)))
+                .collect::<Map<_, _>>()
+                .into();
+        }
+        output.json(&object)?;
     } else {
         output.line("")?;
         eprintln!("{}", summary(&answer));
+        if let Some(counters) = engine.ngram_counters() {
+            eprintln!("n-gram rows: {counters}");
+        }
+        for (name, usual, part) in parts {
+            eprintln!("\n{name}: {:.1} ms, with a wait after every operation:", usual.as_secs_f64() * 1e3);
+            eprint!("{part}");
+        }
     }
     Ok(if answer.finish == Finish::Interrupted { Done::Interrupted } else { Done::Finished })
+}
+
+/// Times of the prompt and of the answer's steps: what they took together, and operation by operation in a repetition.
+fn measure(engine: &mut Engine, prompt: &[u32], answer: &Answer) -> Result<Vec<(&'static str, Duration, Breakdown)>> {
+    engine.reset()?;
+    let (mut first, mut steps) = (Breakdown::default(), Breakdown::default());
+    engine.feed_measured(prompt, &mut first)?;
+    for id in &answer.ids[..answer.decode_steps()] {
+        engine.feed_measured(&[*id], &mut steps)?;
+    }
+    Ok(vec![("prompt", answer.prompt_time, first), ("answer", answer.decode_time, steps)])
+}
+
+/// A breakdown's rows for programs.
+fn operations(breakdown: &Breakdown) -> Value {
+    let row = |op: &OpTime| {
+        json!({
+            "name": op.name,
+            "format": op.matrix.map(|(format, _, _)| format.name()),
+            "shape": op.matrix.map(|(_, rows, columns)| [rows, columns]),
+            "calls": op.calls(),
+            "bytes": op.bytes,
+            "products": op.products,
+            "us": op.time().as_micros() as u64,
+        })
+    };
+    breakdown.ops().iter().map(row).collect()
 }
 
 /// Speeds of an answer in words.

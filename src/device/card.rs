@@ -67,7 +67,8 @@ fn device(index: u32) -> Result<DeviceInfo, DeviceError> {
     })
 }
 
-fn text(field: &[c_char]) -> String {
+/// The text of a field of fixed size, up to its zero or its end.
+pub(crate) fn text(field: &[c_char]) -> String {
     let bytes: Vec<u8> = field.iter().take_while(|c| **c != 0).map(|c| *c as u8).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -17,6 +17,7 @@ mod status;
 pub mod sys;
 
 pub use arena::{Arena, MemoryKind, Span};
+pub(crate) use card::text;
 pub use card::{Card, DeviceInfo, Part, devices};
 pub use graph::Graph;
 pub use module::{Kernel, Module};

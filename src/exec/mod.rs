@@ -1,19 +1,20 @@
 //! Running a plan: one sequence, fed in chunks or token by token.
 
+mod breakdown;
 mod inputs;
 mod launch;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
 use std::time::{Duration, Instant};
 
 use crate::device::kernels::{self, ModuleCode};
 use crate::device::{self, Arena, Card, DeviceError, Graph, MemoryKind, Module, Queue, Span};
-use crate::load::{self, LoadError, Model, Progress};
+use crate::load::{self, LoadError, Model, Progress, RowCounters, RowError, Tables};
 use crate::plan::{LOGIT_ROWS, Options, Plan, PlanError, Region, StateKind};
-use crate::quant::QuantError;
 use crate::rope::RopeTable;
+pub use breakdown::{Breakdown, OpTime};
 use launch::{Kernels, Launcher, Window};
 
 /// Memory that stays free on a device beside a plan.
@@ -33,8 +34,9 @@ pub enum EngineError {
     Step { op: &'static str, layer: Option<usize>, problem: DeviceError },
     #[error("kernel {kernel} of module {module} is not in this build")]
     Kernel { module: String, kernel: &'static str },
+    /// A row of a table could not be read. The tokens of earlier chunks are in the sequence; the engine goes on working.
     #[error(transparent)]
-    Row(#[from] QuantError),
+    Row(#[from] RowError),
     #[error("token id: expected less than {vocab}, got {id}")]
     Token { id: u32, vocab: usize },
     #[error("no tokens to compute: expected at least one")]
@@ -50,6 +52,7 @@ pub enum EngineError {
 /// Results do not depend on how tokens are divided over calls and chunks.
 pub struct Engine {
     model: Arc<Model>,
+    tables: Tables,
     plan: Plan,
     kernels: Kernels,
     queue: Queue,
@@ -57,7 +60,9 @@ pub struct Engine {
     addresses: Vec<u64>,
     /// A step of one token with its logits, recorded once.
     decode: Option<Graph>,
+    /// Embeddings of the chunk that comes next, [chunk][hidden].
     embedded: Vec<f32>,
+    /// N-gram rows of the chunk that comes next, [chunk][heads][row_dim].
     ngrams: Vec<f32>,
     /// Logits of the last rows computed, [LOGIT_ROWS][vocab].
     logits: Vec<f32>,
@@ -82,12 +87,14 @@ impl Engine {
         Plan::fit(model.bound(), options, card.info().global_bytes, RESERVE_BYTES)
     }
 
-    /// Loads a model as planned: builds the kernels that the plan uses and uploads the weights meanwhile.
+    /// Loads a model as planned: builds the kernels that the plan uses and uploads the weights meanwhile. The rows of
+    /// `tables`, which are the model's, are read while the engine runs.
     ///
     /// # Errors
     /// When the device fails.
     pub fn open(
         model: Arc<Model>,
+        tables: Tables,
         card: Card,
         plan: Plan,
         progress: &mut dyn FnMut(Progress),
@@ -110,6 +117,7 @@ impl Engine {
             logits: vec![0.0; LOGIT_ROWS.min(chunk) * vocab],
             ids: Vec::with_capacity(options.context),
             model,
+            tables,
             plan,
             kernels,
             queue,
@@ -140,6 +148,11 @@ impl Engine {
         &self.card
     }
 
+    /// What the n-gram table has been asked for, if the model has one.
+    pub fn ngram_counters(&self) -> Option<RowCounters> {
+        self.tables.ngrams.as_ref().map(|table| table.counters())
+    }
+
     /// The sequence so far.
     pub fn ids(&self) -> &[u32] {
         &self.ids
@@ -167,9 +180,19 @@ impl Engine {
     /// Appends tokens and returns the logits after the last one.
     ///
     /// # Errors
-    /// When there are no tokens, an id is not in the vocabulary, the context cannot hold them (nothing is appended then), or the device fails.
+    /// When there are no tokens, an id is not in the vocabulary or the context cannot hold them; nothing is appended then. When a row of a table
+    /// cannot be read; [`ids`](Engine::ids) tells what was appended. When the device fails.
     pub fn feed(&mut self, ids: &[u32]) -> Result<&[f32], EngineError> {
-        self.append(ids, Want::Last)?;
+        self.append(ids, Want::Last, None)?;
+        Ok(&self.logits[..self.plan.spec.vocab])
+    }
+
+    /// As [`Engine::feed`], with every operation launched alone, waited for, and its time added to `breakdown`.
+    ///
+    /// # Errors
+    /// As [`Engine::feed`].
+    pub fn feed_measured(&mut self, ids: &[u32], breakdown: &mut Breakdown) -> Result<&[f32], EngineError> {
+        self.append(ids, Want::Last, Some(breakdown))?;
         Ok(&self.logits[..self.plan.spec.vocab])
     }
 
@@ -178,10 +201,15 @@ impl Engine {
     /// # Errors
     /// As [`Engine::feed`].
     pub fn feed_each(&mut self, ids: &[u32], mut each: impl FnMut(usize, &[f32])) -> Result<(), EngineError> {
-        self.append(ids, Want::All(&mut each))
+        self.append(ids, Want::All(&mut each), None)
     }
 
-    fn append(&mut self, ids: &[u32], mut want: Want<'_>) -> Result<(), EngineError> {
+    fn append(
+        &mut self,
+        ids: &[u32],
+        mut want: Want<'_>,
+        mut breakdown: Option<&mut Breakdown>,
+    ) -> Result<(), EngineError> {
         let (vocab, context) = (self.plan.spec.vocab, self.plan.options.context);
         if ids.is_empty() {
             return Err(EngineError::NoTokens);
@@ -193,61 +221,109 @@ impl Engine {
         if ids.len() > context - position {
             return Err(EngineError::ContextFull { position, more: ids.len(), context });
         }
-        let chunks = ids.chunks(self.plan.options.chunk);
-        let last = chunks.len() - 1;
-        for (i, chunk) in chunks.enumerate() {
+        let chunk = self.plan.options.chunk;
+        let range = |first: usize| first..ids.len().min(first + chunk);
+        self.gather(position, ids, range(0), breakdown.as_deref_mut())?;
+        for first in (0..ids.len()).step_by(chunk) {
+            let (range, next) = (range(first), range(first + chunk));
             let want = match &mut want {
                 Want::All(each) => Want::All(*each),
-                Want::Last if i == last => Want::Last,
+                Want::Last if next.is_empty() => Want::Last,
                 _ => Want::None,
             };
-            self.guarded(|engine| engine.chunk(chunk, want))?;
+            let gathered = self.guarded(|engine| {
+                match breakdown.as_deref_mut() {
+                    Some(breakdown) => {
+                        engine.chunk_measured(range.len(), matches!(want, Want::Last), breakdown)?;
+                    }
+                    None => {
+                        engine.upload_inputs(range.len())?;
+                        engine.launch(range.len(), &want)?;
+                    }
+                }
+                // The host reads the next chunk's rows while the device computes this one.
+                let gathered = match next.is_empty() {
+                    true => Ok(()),
+                    false => engine.gather(position, ids, next, breakdown.as_deref_mut()),
+                };
+                if breakdown.is_none() {
+                    engine.finish(range.len(), want)?;
+                }
+                engine.ids.extend_from_slice(&ids[range]);
+                Ok(gathered)
+            })?;
+            gathered?;
         }
         Ok(())
     }
 
     /// Runs device work; after a failure the sequence's state is not known, so that the engine refuses all further work.
-    fn guarded(&mut self, work: impl FnOnce(&mut Engine) -> Result<(), EngineError>) -> Result<(), EngineError> {
+    fn guarded<T>(&mut self, work: impl FnOnce(&mut Engine) -> Result<T, EngineError>) -> Result<T, EngineError> {
         if let Some(text) = &self.poisoned {
             return Err(EngineError::Poisoned(text.clone()));
         }
         work(self).inspect_err(|error| self.poisoned = Some(error.to_string()))
     }
 
-    fn chunk(&mut self, ids: &[u32], want: Want<'_>) -> Result<(), EngineError> {
-        self.upload_inputs(ids)?;
-        let all = Window { first: 0, count: ids.len() };
-        if let (1, Want::Last) = (ids.len(), &want) {
+    /// Reads and decodes the rows of `ids[range]`, where `ids` follow the sequence's first `start` tokens.
+    fn gather(
+        &mut self,
+        start: usize,
+        ids: &[u32],
+        range: Range<usize>,
+        breakdown: Option<&mut Breakdown>,
+    ) -> Result<(), RowError> {
+        let mut unasked = Breakdown::default();
+        let times = breakdown.unwrap_or(&mut unasked);
+        let spec = &self.plan.spec;
+        let (count, tables) = (range.len(), &mut self.tables);
+        let out = &mut self.embedded[..count * spec.hidden];
+        times.host("embeddings", || inputs::embeddings(&mut tables.embedding, &ids[range.clone()], out))?;
+        if let (Some(ple), Some(table)) = (&spec.ple, &mut tables.ngrams) {
+            let out = &mut self.ngrams[..count * ple.width()];
+            let before = &self.ids[..start];
+            times.host("n-gram rows", || inputs::ngrams(table, ple, before, ids, range, out))?;
+        }
+        Ok(())
+    }
+
+    /// Starts the computation of a chunk of `count` tokens.
+    fn launch(&mut self, count: usize, want: &Want<'_>) -> Result<(), EngineError> {
+        let all = Window { first: 0, count };
+        if let (1, Want::Last) = (count, want) {
             if self.decode.is_none() {
                 self.decode = Some(self.record_decode(all)?);
             }
             if let Some(graph) = &self.decode {
                 self.queue.launch(graph)?;
             }
-            self.download_logits(1)?;
-        } else {
-            layers(&self.launcher(), all)?;
-            match want {
-                Want::None => self.queue.wait()?,
-                Want::Last => {
-                    head(&self.launcher(), Window { first: ids.len() - 1, count: 1 })?;
-                    self.download_logits(1)?;
-                }
-                Want::All(each) => {
-                    let vocab = self.plan.spec.vocab;
-                    for first in (0..ids.len()).step_by(LOGIT_ROWS) {
-                        let count = LOGIT_ROWS.min(ids.len() - first);
-                        head(&self.launcher(), Window { first, count })?;
-                        self.download_logits(count)?;
-                        for (row, logits) in self.logits.chunks_exact(vocab).take(count).enumerate() {
-                            each(self.ids.len() + first + row, logits);
-                        }
+            return Ok(());
+        }
+        layers(&self.launcher(), all)?;
+        if let Want::Last = want {
+            head(&self.launcher(), Window { first: count - 1, count: 1 })?;
+        }
+        Ok(())
+    }
+
+    /// Waits for a chunk of `count` tokens and fetches the logits that are wanted.
+    fn finish(&mut self, count: usize, want: Want<'_>) -> Result<(), EngineError> {
+        match want {
+            Want::None => Ok(self.queue.wait()?),
+            Want::Last => self.download_logits(1),
+            Want::All(each) => {
+                let vocab = self.plan.spec.vocab;
+                for first in (0..count).step_by(LOGIT_ROWS) {
+                    let rows = LOGIT_ROWS.min(count - first);
+                    head(&self.launcher(), Window { first, count: rows })?;
+                    self.download_logits(rows)?;
+                    for (row, logits) in self.logits.chunks_exact(vocab).take(rows).enumerate() {
+                        each(self.ids.len() + first + row, logits);
                     }
                 }
+                Ok(())
             }
         }
-        self.ids.extend_from_slice(ids);
-        Ok(())
     }
 
     fn launcher(&self) -> Launcher<'_> {
@@ -276,19 +352,13 @@ impl Engine {
         self.queue.upload(&self.span(region, values.len() as u64)?, values)
     }
 
-    /// Embeddings, n-gram rows and the position of the chunk.
-    fn upload_inputs(&mut self, ids: &[u32]) -> Result<(), EngineError> {
-        let (file, bound, spec) = (self.model.file(), self.model.bound(), &self.plan.spec);
-        let embedded = &mut self.embedded[..ids.len() * spec.hidden];
-        inputs::embeddings(file, bound, ids, embedded)?;
-        if let (Some(ple), Some(table)) = (&spec.ple, &bound.ple_table) {
-            inputs::ngrams(file, table, ple, &self.ids, ids, &mut self.ngrams[..ids.len() * ple.width()])?;
-        }
-        let buffers = &self.plan.buffers;
+    /// Position, embeddings and n-gram rows of a chunk of `count` tokens.
+    fn upload_inputs(&mut self, count: usize) -> Result<(), EngineError> {
+        let (spec, buffers) = (&self.plan.spec, &self.plan.buffers);
         self.put(buffers.start, &(self.ids.len() as i32).to_le_bytes())?;
-        self.put(buffers.embedded.region, bytes_of(&self.embedded[..ids.len() * spec.hidden]))?;
+        self.put(buffers.embedded.region, bytes_of(&self.embedded[..count * spec.hidden]))?;
         if let (Some(ple), Some(to)) = (&spec.ple, buffers.ngrams) {
-            self.put(to.region, bytes_of(&self.ngrams[..ids.len() * ple.width()]))?;
+            self.put(to.region, bytes_of(&self.ngrams[..count * ple.width()]))?;
         }
         Ok(())
     }

@@ -56,6 +56,14 @@ impl Part {
     pub fn file_bytes(&self) -> u64 {
         self.bytes.get().len() as u64
     }
+
+    /// The bytes of a file that is part of the program.
+    pub fn embedded(&self) -> Option<&'static [u8]> {
+        match self.bytes {
+            Bytes::Mapped(_) => None,
+            Bytes::Static(bytes) => Some(bytes),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -87,8 +95,11 @@ impl GgufFile {
         split::open(path)
     }
 
-    /// Opens one file, whether or not it is all of a model.
-    fn open_one(path: &Path) -> Result<GgufFile, GgufError> {
+    /// Opens one file, whether or not it is all of a model; else as [`open`](Self::open).
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn open_part(path: &Path) -> Result<GgufFile, GgufError> {
         let failed = |cause| GgufError::Open { path: path.into(), cause };
         // Asked before opening, because opening a pipe would wait for a writer.
         let kind = std::fs::metadata(path).map_err(failed)?;

@@ -99,7 +99,7 @@ fn is_missing(path: &Path) -> bool {
 /// Opens a whole file, or all parts of the model that the file at `path` is one part of.
 pub(super) fn open(path: &Path) -> Result<GgufFile, GgufError> {
     let place = Place::of(path);
-    let given = match GgufFile::open_one(path) {
+    let given = match GgufFile::open_part(path) {
         Ok(given) => given,
         Err(error) => {
             let place = place.filter(|place| is_missing(path) && place.has_others());
@@ -114,7 +114,7 @@ pub(super) fn open(path: &Path) -> Result<GgufFile, GgufError> {
     let mut given = Some(given);
     let mut part = |index: u64| match given.take_if(|_| index == place.index) {
         Some(given) => Ok(given),
-        None => GgufFile::open_one(&place.sibling(index)),
+        None => GgufFile::open_part(&place.sibling(index)),
     };
     let first = part(0)?;
     let rest = (1..place.count).map(part).collect::<Result<_, _>>()?;

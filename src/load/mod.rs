@@ -2,9 +2,11 @@
 
 mod model;
 pub mod pack;
+mod rows;
 mod weights;
 
 pub use model::{LoadError, Model, vocab_source};
+pub use rows::{ReadAt, RowCounters, RowError, RowTable, TableOptions, Tables};
 pub use weights::upload;
 
 /// What loading has done so far.

@@ -1,6 +1,6 @@
 //! A model file, opened and checked.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::gguf::{GgufError, GgufFile, Metadata};
 use crate::model::{Bound, ModelError};
@@ -18,6 +18,12 @@ pub enum LoadError {
     Text { path: String, problem: TextError },
     #[error("{path}: tokenizer: expected at most {rows} tokens, one for each row of the embedding, found {tokens}")]
     Vocabulary { path: String, rows: usize, tokens: usize },
+    #[error("{path}: cannot open the file for its rows: {cause}")]
+    Table { path: PathBuf, cause: std::io::Error },
+    #[error("{path}: a file of n-gram rows is named, but the model has no n-gram table")]
+    NoTable { path: PathBuf },
+    #[error("{path}: tensor {tensor}: expected {expected} as in the model, found {found}")]
+    OtherTable { path: PathBuf, tensor: String, expected: String, found: String },
 }
 
 /// A model file with its tensors bound, and the text side of it.
@@ -55,6 +61,16 @@ impl Model {
         }
         let tokenizer = Tokenizer::new(source).map_err(|problem| LoadError::Text { path, problem })?;
         Ok(Model { file, bound, tokenizer })
+    }
+
+    /// Makes BF16 of matrices in F32 that hold nothing else; see [`Bound::narrowed`].
+    ///
+    /// # Errors
+    /// When the file is not what it was when it was opened.
+    pub fn narrowed(mut self) -> Result<Model, LoadError> {
+        let path = || self.file.path().display().to_string();
+        self.bound = Bound::narrowed(&self.file).map_err(|problem| LoadError::Model { path: path(), problem })?;
+        Ok(self)
     }
 
     pub fn file(&self) -> &GgufFile {

@@ -1,7 +1,8 @@
 //! Repacking of a matrix from GGUF blocks into the tiles that the kernels read.
 //!
-//! A tile is 16 rows, so that each of 16 lanes owns one. It is a run of units of 32, 64 or 256 columns. A unit holds, for each of its 32-bit words, the
-//! 16 rows' words side by side, then the 16 rows' scales. `docs/formats.md` says what each word of a format holds; `sycl-kernels/common/formats.hpp` reads it.
+//! A tile is 16 rows, so that each of 16 lanes owns one. It is a run of units of 32, 64 or 256 columns. A unit holds the 16
+//! rows' scales, then, for each of its 32-bit words, the 16 rows' words side by side: first what its blocks of 32 columns share, then block after block, so
+//! that a unit is read from its start to its end. `docs/formats.md` says what each word of a format holds; `sycl-kernels/common/formats.hpp` reads it.
 //! Rows that a last tile lacks are zero.
 
 use std::array::from_fn;
@@ -90,7 +91,7 @@ pub fn pack_matrix(format: Format, rows: usize, cols: usize, source: &[u8], targ
     let tiles = target.chunks_exact_mut(units * layout.unit_bytes());
     for (tile, packed) in tiles.enumerate() {
         for (unit, packed) in packed.chunks_exact_mut(layout.unit_bytes()).enumerate() {
-            let (word_plane, scale_plane) = packed.split_at_mut(TILE_ROWS * 4 * layout.words);
+            let (scale_plane, word_plane) = packed.split_at_mut(TILE_ROWS * layout.scale_bytes * layout.scales);
             for lane in 0..TILE_ROWS {
                 let row = tile * TILE_ROWS + lane;
                 if row < rows {
@@ -193,14 +194,16 @@ fn unpack_unit(format: Format, block: &[u8], words: &mut [u32; 64], scales: &mut
         Format::IQ4_XS => unpack_iq4_xs(block, words, scales),
         Format::IQ1_S => {
             scales[0] = u16_at(block, 0);
-            copy_words(&block[2..50], &mut words[..12]);
+            copy_words(&block[34..50], &mut words[..4]);
+            copy_words(&block[2..34], &mut words[4..12]);
         }
         Format::IQ1_M => {
             scales[0] = iq1_m_scale(&block[48..]);
-            copy_words(&block[..48], &mut words[..12]);
             let steps: [u8; 8] =
                 from_fn(|g| iq1_m_step(&block[48..], 2 * g) | iq1_m_step(&block[48..], 2 * g + 1) << 4);
-            copy_words(&steps, &mut words[12..14]);
+            copy_words(&steps, &mut words[..2]);
+            copy_words(&block[32..48], &mut words[2..6]);
+            copy_words(&block[..32], &mut words[6..14]);
         }
         Format::IQ2_XXS => unpack_iq2_xxs(block, words, scales),
         Format::IQ2_XS => unpack_iq2_xs(block, words, scales),
@@ -208,20 +211,27 @@ fn unpack_unit(format: Format, block: &[u8], words: &mut [u32; 64], scales: &mut
         Format::Q5_K => unpack_q5_k(block, words, scales),
         Format::IQ2_S => {
             scales[0] = u16_at(block, 0);
-            copy_words(&block[2..82], &mut words[..20]);
+            copy_words(&block[66..82], &mut words[..4]);
+            for g in 0..8 {
+                copy_words(&block[2 + 4 * g..], &mut words[4 + 2 * g..][..1]);
+                copy_words(&block[34 + 4 * g..], &mut words[5 + 2 * g..][..1]);
+            }
         }
         Format::IQ3_S => {
             scales[0] = u16_at(block, 0);
-            copy_words(&block[2..66], &mut words[..16]);
-            copy_words(&block[74..106], &mut words[16..24]);
-            copy_words(&block[66..74], &mut words[24..26]);
-            copy_words(&block[106..110], &mut words[26..27]);
+            copy_words(&block[66..74], &mut words[..2]);
+            copy_words(&block[106..110], &mut words[2..3]);
+            for g in 0..8 {
+                copy_words(&block[2 + 8 * g..], &mut words[3 + 3 * g..][..2]);
+                copy_words(&block[74 + 4 * g..], &mut words[5 + 3 * g..][..1]);
+            }
         }
         Format::IQ3_XXS => {
             scales[0] = u16_at(block, 0);
-            copy_words(&block[2..98], &mut words[..24]);
-            for word in &mut words[16..24] {
-                *word = sign_bytes(*word);
+            for g in 0..8 {
+                copy_words(&block[2 + 8 * g..], &mut words[3 * g..][..2]);
+                copy_words(&block[66 + 4 * g..], &mut words[3 * g + 2..][..1]);
+                words[3 * g + 2] = sign_bytes(words[3 * g + 2]);
             }
         }
     }
@@ -267,12 +277,12 @@ fn unpack_nvfp4(block: &[u8], words: &mut [u32; 64]) {
             fp4_code(block[4 + 16 * g + 8 * h + e % 8] >> (e / 8 * 4))
         });
         for i in 0..4 {
-            words[4 * g + i] = nibble_word(&values, i);
+            words[1 + 4 * g + i] = nibble_word(&values, i);
         }
     }
     // 0x7f is zero; 0xff, whose top bit is unused, is the number that 0x7f would be.
     let scale: [u8; 4] = from_fn(|s| if block[s] == 0x7f { 0 } else { block[s] & 0x7f });
-    copy_words(&scale, &mut words[8..9]);
+    copy_words(&scale, &mut words[..1]);
 }
 
 fn unpack_q2_k(block: &[u8], words: &mut [u32; 64], scales: &mut [u16; 2]) {
@@ -280,10 +290,10 @@ fn unpack_q2_k(block: &[u8], words: &mut [u32; 64], scales: &mut [u16; 2]) {
     for g in 0..8 {
         let values = from_fn(|l| block[16 + 32 * (g / 4) + l] >> (2 * (g % 4)));
         for h in 0..2 {
-            words[2 * g + h] = pair_word(&values, h);
+            words[4 + 2 * g + h] = pair_word(&values, h);
         }
     }
-    copy_words(&block[..16], &mut words[16..20]);
+    copy_words(&block[..16], &mut words[..4]);
 }
 
 fn unpack_q3_k(block: &[u8], words: &mut [u32; 64], scales: &mut [u16; 2]) {
@@ -291,13 +301,13 @@ fn unpack_q3_k(block: &[u8], words: &mut [u32; 64], scales: &mut [u16; 2]) {
     for g in 0..8 {
         let values = from_fn(|l| block[32 + 32 * (g / 4) + l] >> (2 * (g % 4)));
         for h in 0..2 {
-            words[2 * g + h] = pair_word(&values, h);
+            words[4 + 3 * g + h] = pair_word(&values, h);
         }
         // Bit i of byte b: element 4i + b.
-        words[16 + g] = (0..32).fold(0, |word, e| word | u32::from(block[e] >> g & 1) << (8 * (e % 4) + e / 4));
+        words[6 + 3 * g] = (0..32).fold(0, |word, e| word | u32::from(block[e] >> g & 1) << (8 * (e % 4) + e / 4));
     }
     let bytes: [u8; 16] = from_fn(|g| q3_k_scale(&block[96..108], g) as u8);
-    copy_words(&bytes, &mut words[24..28]);
+    copy_words(&bytes, &mut words[..4]);
 }
 
 fn unpack_q4_k(block: &[u8], words: &mut [u32; 64], scales: &mut [u16; 2]) {
@@ -305,10 +315,10 @@ fn unpack_q4_k(block: &[u8], words: &mut [u32; 64], scales: &mut [u16; 2]) {
     for g in 0..8 {
         let values = from_fn(|l| block[16 + 32 * (g / 2) + l] >> (4 * (g % 2)));
         for i in 0..4 {
-            words[4 * g + i] = nibble_word(&values, i);
+            words[4 + 4 * g + i] = nibble_word(&values, i);
         }
     }
-    copy_words(&scale_and_min_bytes(&block[4..16]), &mut words[32..36]);
+    copy_words(&scale_and_min_bytes(&block[4..16]), &mut words[..4]);
 }
 
 /// The scales of eight blocks, then their minimums.
@@ -321,9 +331,9 @@ fn scale_and_min_bytes(packed: &[u8]) -> [u8; 16] {
 
 fn unpack_iq4_xs(block: &[u8], words: &mut [u32; 64], scales: &mut [u16; 2]) {
     scales[0] = u16_at(block, 0);
-    copy_words(&block[8..136], &mut words[..32]);
+    copy_words(&block[8..136], &mut words[2..34]);
     let bytes: [u8; 8] = from_fn(|g| iq4_xs_scale(block, g) as u8);
-    copy_words(&bytes, &mut words[32..34]);
+    copy_words(&bytes, &mut words[..2]);
 }
 
 /// Four masks of seven signs and a scale of four bits: a mask a byte, with a bit of the scale above it.
@@ -333,21 +343,22 @@ fn sign_bytes(word: u32) -> u32 {
 
 fn unpack_iq2_xxs(block: &[u8], words: &mut [u32; 64], scales: &mut [u16; 2]) {
     scales[0] = u16_at(block, 0);
+    copy_words(&block[2..66], &mut words[..16]);
     for g in 0..8 {
-        copy_words(&block[2 + 8 * g..6 + 8 * g], &mut words[g..g + 1]);
-        copy_words(&block[6 + 8 * g..10 + 8 * g], &mut words[8 + g..9 + g]);
-        words[8 + g] = sign_bytes(words[8 + g]);
+        words[2 * g + 1] = sign_bytes(words[2 * g + 1]);
     }
 }
 
 fn unpack_iq2_xs(block: &[u8], words: &mut [u32; 64], scales: &mut [u16; 2]) {
     scales[0] = u16_at(block, 0);
-    let row = |t: usize| u16_at(block, 2 + 2 * t);
-    let indices: [u8; 32] = from_fn(|t| row(t) as u8);
-    let signs: [u8; 32] = from_fn(|t| (row(t) >> 9) as u8 | (row(t) >> 8 << 7) as u8);
-    copy_words(&indices, &mut words[..8]);
-    copy_words(&signs, &mut words[8..16]);
-    copy_words(&block[66..74], &mut words[16..18]);
+    copy_words(&block[66..74], &mut words[..2]);
+    for g in 0..8 {
+        let row = |t: usize| u16_at(block, 2 + 8 * g + 2 * t);
+        let indices: [u8; 4] = from_fn(|t| row(t) as u8);
+        let signs: [u8; 4] = from_fn(|t| (row(t) >> 9) as u8 | (row(t) >> 8 << 7) as u8);
+        words[2 + 2 * g] = u32::from_le_bytes(indices);
+        words[3 + 2 * g] = u32::from_le_bytes(signs);
+    }
 }
 
 fn unpack_q6_k(block: &[u8], words: &mut [u32; 64], scales: &mut [u16; 2]) {
@@ -361,10 +372,10 @@ fn unpack_q6_k(block: &[u8], words: &mut [u32; 64], scales: &mut [u16; 2]) {
             *value = low | ((qh[32 * n + l] >> (2 * j)) & 3) << 4;
         }
         for i in 0..4 {
-            words[4 * g + i] = nibble_word(&values, i);
+            words[4 + 6 * g + i] = nibble_word(&values, i);
         }
         for h in 0..2 {
-            words[32 + 2 * g + h] = (0..2).fold(0, |word, k| {
+            words[8 + 6 * g + h] = (0..2).fold(0, |word, k| {
                 let i = 2 * h + k;
                 (0..4).fold(word, |word, b| {
                     let (low, high) = (u32::from(values[4 * i + b] >> 4), u32::from(values[16 + 4 * i + b] >> 4));
@@ -373,7 +384,7 @@ fn unpack_q6_k(block: &[u8], words: &mut [u32; 64], scales: &mut [u16; 2]) {
             });
         }
     }
-    copy_words(&block[192..208], &mut words[48..52]);
+    copy_words(&block[192..208], &mut words[..4]);
     scales[0] = u16_at(block, 208);
 }
 
@@ -389,9 +400,9 @@ fn unpack_q5_k(block: &[u8], words: &mut [u32; 64], scales: &mut [u16; 2]) {
             *value = low | ((qh[l] >> g) & 1) << 4;
         }
         for i in 0..4 {
-            words[4 * g + i] = nibble_word(&values, i);
+            words[4 + 5 * g + i] = nibble_word(&values, i);
         }
-        words[32 + g] = fifth_word(&values);
+        words[8 + 5 * g] = fifth_word(&values);
     }
-    copy_words(&scale_and_min_bytes(sc), &mut words[40..44]);
+    copy_words(&scale_and_min_bytes(sc), &mut words[..4]);
 }

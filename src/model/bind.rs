@@ -12,6 +12,7 @@ use crate::quant::{Format, decode_row};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorRef {
     pub info: TensorInfo,
+    /// As computed with; the file may have F32 where this is BF16.
     pub format: Format,
     pub rows: usize,
     /// A multiple of 32, and of the format's block.
@@ -36,9 +37,20 @@ impl TensorRef {
         &self.info.name
     }
 
+    /// As in the file.
+    pub fn stored_format(&self) -> Format {
+        self.info.format().unwrap_or(self.format)
+    }
+
     /// Bytes of one row.
     pub fn row_bytes(&self) -> usize {
         self.cols / self.format.block_elements() * self.format.block_bytes()
+    }
+
+    /// Bytes of one row in the file.
+    pub fn stored_row_bytes(&self) -> usize {
+        let format = self.stored_format();
+        self.cols / format.block_elements() * format.block_bytes()
     }
 
     /// Bytes of one matrix: of one expert, or of all rows without experts.
@@ -59,31 +71,40 @@ impl TensorRef {
     /// The rows of one matrix, from the file the model was bound to: of an expert, or of matrix 0 without experts. Empty
     /// for one that does not exist.
     pub fn matrix<'a>(&self, file: &'a GgufFile, expert: usize) -> Cow<'a, [u8]> {
-        match self.rows_from.as_ref().map(|map| &map.ranges[..]) {
+        let stored = match self.rows_from.as_ref().map(|map| &map.ranges[..]) {
             None => Cow::Borrowed(self.stored(file, expert, 0..self.rows)),
             Some([range]) => Cow::Borrowed(self.stored(file, expert, range.clone())),
             Some(ranges) => {
-                let mut rows = Vec::with_capacity(self.matrix_bytes());
+                let mut rows = Vec::with_capacity(self.rows * self.stored_row_bytes());
                 for range in ranges {
                     rows.extend_from_slice(self.stored(file, expert, range.clone()));
                 }
                 Cow::Owned(rows)
             }
-        }
+        };
+        self.narrow(stored)
     }
 
     /// One row of a matrix without experts; empty for a row that does not exist.
-    pub fn row<'a>(&self, file: &'a GgufFile, row: usize) -> &'a [u8] {
+    pub fn row<'a>(&self, file: &'a GgufFile, row: usize) -> Cow<'a, [u8]> {
         let stored = match &self.rows_from {
             None => Some(row),
             Some(map) => map.ranges.iter().flat_map(Range::clone).nth(row),
         };
-        stored.map(|row| self.stored(file, 0, row..row.saturating_add(1))).unwrap_or_default()
+        self.narrow(stored.map(|row| self.stored(file, 0, row..row.saturating_add(1))).unwrap_or_default().into())
+    }
+
+    /// Bytes as in the file to bytes as computed with.
+    fn narrow<'a>(&self, stored: Cow<'a, [u8]>) -> Cow<'a, [u8]> {
+        if self.stored_format() == self.format {
+            return stored;
+        }
+        stored.as_chunks::<4>().0.iter().flat_map(|value| [value[2], value[3]]).collect::<Vec<u8>>().into()
     }
 
     fn stored<'a>(&self, file: &'a GgufFile, expert: usize, rows: Range<usize>) -> &'a [u8] {
         let stored = self.rows_from.as_ref().map_or(self.rows, |map| map.stored);
-        let at = |row: usize| expert.checked_mul(stored)?.checked_add(row)?.checked_mul(self.row_bytes());
+        let at = |row: usize| expert.checked_mul(stored)?.checked_add(row)?.checked_mul(self.stored_row_bytes());
         let range = at(rows.start).zip(at(rows.end)).map(|(start, end)| start..end);
         range.and_then(|range| file.data(&self.info).get(range)).unwrap_or_default()
     }
@@ -113,23 +134,36 @@ impl VectorRef {
     }
 }
 
+/// The F32 tensors of two or more dimensions whose values are BF16's, so that half the bytes say the same. Reads them.
+pub(super) fn exactly_bf16(file: &GgufFile) -> HashSet<String> {
+    let wide = |info: &&TensorInfo| info.format() == Some(Format::F32) && info.dims.len() > 1;
+    let exact = |info: &&TensorInfo| file.data(info).as_chunks::<4>().0.iter().all(|value| value[..2] == [0, 0]);
+    file.tensors().iter().filter(wide).filter(exact).map(|info| info.name.clone()).collect()
+}
+
 /// Hands out tensors and remembers which were asked for.
 ///
 /// What is wrong is noted and a placeholder is handed out, so that one pass finds everything; binding fails at its end
 /// if anything was noted, so a placeholder is never used.
 pub(super) struct Binder<'a> {
     file: &'a GgufFile,
+    /// F32 matrices to be computed with as BF16.
+    narrowed: &'a HashSet<String>,
     claimed: HashSet<String>,
     pub(super) problems: Vec<Problem>,
 }
 
 impl<'a> Binder<'a> {
-    pub(super) fn new(file: &'a GgufFile, problems: Vec<Problem>) -> Binder<'a> {
-        Binder { file, claimed: HashSet::new(), problems }
+    pub(super) fn new(file: &'a GgufFile, narrowed: &'a HashSet<String>, problems: Vec<Problem>) -> Binder<'a> {
+        Binder { file, narrowed, claimed: HashSet::new(), problems }
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
         self.file.tensor(name).is_some()
+    }
+
+    pub(super) fn tensors(&self) -> &'a [TensorInfo] {
+        self.file.tensors()
     }
 
     pub(super) fn claimed(&self, name: &str) -> bool {
@@ -205,7 +239,11 @@ impl<'a> Binder<'a> {
         if !cols.is_multiple_of(32) {
             self.problem(name, "rows whose length is a multiple of 32", cols);
         }
-        TensorRef { info, format: format.unwrap_or(Format::F32), rows, cols, experts, rows_from: None }
+        let format = match format.unwrap_or(Format::F32) {
+            Format::F32 if self.narrowed.contains(name) => Format::BF16,
+            format => format,
+        };
+        TensorRef { info, format, rows, cols, experts, rows_from: None }
     }
 
     fn find(&mut self, name: &str, dims: &[usize]) -> (TensorInfo, Option<Format>) {

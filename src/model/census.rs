@@ -46,6 +46,9 @@ pub struct Census {
     pub parameters_active: u64,
     /// Weight bytes that one token reads, by part.
     pub active_bytes: BTreeMap<Part, u64>,
+    /// Bytes of the n-gram table, and of its rows that one token reads; they count as read above.
+    pub ngram_table_bytes: u64,
+    pub ngram_row_bytes: u64,
     /// Bytes of all bound tensors, by the name of their format.
     pub bytes_by_format: BTreeMap<&'static str, u64>,
     pub state: StateSize,
@@ -69,6 +72,8 @@ impl Census {
             parameters_total: 0,
             parameters_active: 0,
             active_bytes: BTreeMap::new(),
+            ngram_table_bytes: 0,
+            ngram_row_bytes: 0,
             bytes_by_format: BTreeMap::new(),
             state: StateSize::of(&bound.spec),
         };
@@ -86,7 +91,9 @@ impl Census {
         self.store(&bound.embed);
         if let Some((table, ple)) = bound.ple_table.as_ref().zip(spec.ple.as_ref()) {
             self.store(table);
-            *self.active_bytes.entry(Part::Ple).or_default() += (ple.heads() * table.row_bytes()) as u64;
+            self.ngram_table_bytes = table.bytes();
+            self.ngram_row_bytes = (ple.heads() * table.row_bytes()) as u64;
+            *self.active_bytes.entry(Part::Ple).or_default() += self.ngram_row_bytes;
         }
         for layer in &bound.layers {
             if let Some(ple) = &layer.ple {

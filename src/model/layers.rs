@@ -1,8 +1,8 @@
 //! Which tensors take part, in the order in which a token meets them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
-use super::bind::{Binder, TensorRef, VectorRef};
+use super::bind::{Binder, TensorRef, VectorRef, exactly_bf16};
 use super::spec::{GdnSpec, HeadOrder, LayerKind, PleSpec, Spec};
 use super::{Architecture, ModelError, Problem};
 use crate::gguf::{GgufFile, TensorInfo, shorten};
@@ -188,6 +188,19 @@ impl Bound {
     /// When the architecture is another one or the file has no trunk; else with everything that is missing, misshapen, in a format the engine
     /// does not compute with, or present and not understood in a way that would change results.
     pub fn new(file: &GgufFile) -> Result<Bound, ModelError> {
+        Bound::read(file, &HashSet::new())
+    }
+
+    /// As [`Bound::new`], and matrices in F32 whose values are all BF16's become BF16: kernels widen both to the same
+    /// f32, so that results are the same from half the bytes. Reads these matrices.
+    ///
+    /// # Errors
+    /// As [`Bound::new`].
+    pub fn narrowed(file: &GgufFile) -> Result<Bound, ModelError> {
+        Bound::read(file, &exactly_bf16(file))
+    }
+
+    fn read(file: &GgufFile, narrowed: &HashSet<String>) -> Result<Bound, ModelError> {
         let arch = architecture(file)?;
         if let Some(first) = only_predictors(file) {
             return Err(ModelError::OnlyPredictors { first });
@@ -204,7 +217,7 @@ impl Bound {
         };
         refuse_modifiers(file, spec.layers, &mut problems);
         refuse_layers_behind_trunk(file, &spec, &mut problems);
-        bind(file, spec, warnings, problems)
+        bind(Binder::new(file, narrowed, problems), spec, warnings)
     }
 }
 
@@ -280,8 +293,7 @@ fn block(info: &TensorInfo) -> Option<(usize, &str)> {
     Some((index.parse().ok()?, role))
 }
 
-fn bind(file: &GgufFile, spec: Spec, mut warnings: Vec<String>, problems: Vec<Problem>) -> Result<Bound, ModelError> {
-    let mut binder = Binder::new(file, problems);
+fn bind(mut binder: Binder<'_>, spec: Spec, mut warnings: Vec<String>) -> Result<Bound, ModelError> {
     let b = &mut binder;
     let embed = b.matrix(EMBED, spec.vocab, spec.hidden);
     let table = |ple: &PleSpec| b.table("per_layer_token_embd.weight", ple.table_rows(), ple.row_dim);
@@ -290,7 +302,7 @@ fn bind(file: &GgufFile, spec: Spec, mut warnings: Vec<String>, problems: Vec<Pr
     let final_mix = pre_norm(b, &spec, ("output_hc", false), "output_norm.weight");
     let output = if b.has(OUTPUT) { b.matrix(OUTPUT, spec.vocab, spec.hidden) } else { embed.clone() };
 
-    for info in file.tensors() {
+    for info in binder.tensors() {
         if !binder.claimed(&info.name) && !behind_trunk(info, spec.layers) {
             warnings.push(format!("tensor `{}` is not used", info.name));
         }

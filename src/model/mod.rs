@@ -3,12 +3,14 @@
 //! [`Bound::new`] either gives a model in which every tensor that computation needs is present, with its shape and a
 //! format the engine computes with, or reports everything that is wrong with the file at once.
 
+mod advice;
 mod architecture;
 mod bind;
 mod census;
 mod layers;
 mod spec;
 
+pub use advice::advice;
 pub use architecture::Architecture;
 pub use bind::{RowMap, TensorRef, VectorRef};
 pub use census::{Census, Part, StateSize};

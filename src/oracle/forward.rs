@@ -177,6 +177,6 @@ impl<'a> OracleSession<'a> {
 /// One row of a table, widened.
 fn decoded(file: &GgufFile, table: &TensorRef, row: usize) -> Vec<f32> {
     let mut values = vec![0.0; table.cols];
-    decode_row(table.format, table.row(file, row), &mut values).expect("rows of a bound table are whole blocks");
+    decode_row(table.format, &table.row(file, row), &mut values).expect("rows of a bound table are whole blocks");
     values
 }

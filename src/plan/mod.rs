@@ -215,6 +215,12 @@ impl Plan {
         Err(PlanError::Memory(table))
     }
 
+    /// Matrices that are held as BF16 where the file has F32, and the bytes that saves.
+    pub fn narrowed(&self) -> (usize, u64) {
+        let narrowed = self.weights.iter().filter(|weight| weight.tensor.stored_format() != weight.tensor.format);
+        narrowed.fold((0, 0), |(count, bytes), weight| (count + 1, bytes + weight.tensor.bytes()))
+    }
+
     /// What the plan needs on a device with `free` bytes.
     pub fn memory(&self, free: u64, reserve: u64) -> MemoryTable {
         MemoryTable {

@@ -59,7 +59,7 @@ template <int R> static inline void matmul(float *partial, const uint32_t *w, co
         const int b0 = segment * segment_blocks;
         const int b1 = b0 + segment_blocks < blocks ? b0 + segment_blocks : blocks;
         for (int b = b0; b < b1; b++) {
-            const uint32_t *u = tile_base + (size_t)(b / (F::unit / 32)) * unit_words;
+            const uint32_t *u = tile_base + (size_t)(b / (F::unit / 32)) * unit_words + F::scales * F::scale_bytes * 4;
 #if XK_FORMAT <= XK_BF16
 #pragma unroll 8
             for (int i = 0; i < 32; i++) {
@@ -71,16 +71,12 @@ template <int R> static inline void matmul(float *partial, const uint32_t *w, co
 #else
             xk_block blk;
             F::load(u, b % (F::unit / 32), lane, table, blk);
+            const xk_codes<F> codes(blk);
 #pragma unroll
             for (int r = 0; r < R; r++) {
                 const int *xq = q + x_row[r] * (k / 4) + b * 8;
-                int i0 = 0, i1 = 0;
-#pragma unroll
-                for (int i = 0; i < 4; i++)
-                    i0 += xk_dot4(blk.w[i], xq[i]);
-#pragma unroll
-                for (int i = 4; i < 8; i++)
-                    i1 += xk_dot4(blk.w[i], xq[i]);
+                int i0, i1;
+                codes.sums(xq, i0, i1);
                 const size_t at = x_row[r] * blocks + b;
                 acc[r] = xk_add_block<F>(acc[r], blk, i0, i1, xq, d[at], s + at);
             }

@@ -2,7 +2,8 @@
 
 use super::Damage;
 use super::text::vocabulary;
-use crate::tiny_model::{Flags, Float, Int, Ints, Longs, Text, Tiny, Value};
+use crate::shapes::Value::{self, Flags, Float, Int, Ints, Longs, Text};
+use crate::tiny_model::Tiny;
 
 fn model(name: impl Into<String>, tiny: &Tiny, says: &[&str]) -> Damage {
     Damage::new(name, vocabulary(tiny.writer()).to_bytes(), says)
