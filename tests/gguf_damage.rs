@@ -1,43 +1,22 @@
 //! Damaged files: each gives an error that names what was expected and what was found, and none a panic.
 
+mod damage;
 #[path = "support/gguf_writer.rs"]
 mod gguf_writer;
+#[path = "support/shapes.rs"]
+mod shapes;
+#[path = "support/tiny_model.rs"]
+mod tiny_model;
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use bankshot::gguf::{Array, GgufError, GgufFile, Value};
+use bankshot::load::Model;
 use bankshot::quant::{Format, decode_row};
-use gguf_writer::{ARRAY, BOOL, GgufWriter, Marks, STRING, U8, U32, U64};
-
-/// Type ids of ggml.
-const F32: u32 = 0;
-const Q8_0: u32 = 8;
-const TQ2_0: u32 = 35;
-
-/// Every value type, and tensors of a plain, a quantised and an unsupported type. All data ends on the alignment, so
-/// that no cut of the file leaves it complete.
-fn small() -> GgufWriter {
-    GgufWriter::new("qwen35")
-        .kv_u8("t.u8", 200)
-        .kv_i8("t.i8", -3)
-        .kv_u16("t.u16", 60_000)
-        .kv_i16("t.i16", -300)
-        .kv_u32("t.u32", 4_000_000_000)
-        .kv_i32("t.i32", -70_000)
-        .kv_u64("t.u64", u64::MAX)
-        .kv_i64("t.i64", i64::MIN)
-        .kv_f32("t.f32", 1e-6)
-        .kv_f64("t.f64", 0.5)
-        .kv_bool("t.bool", true)
-        .kv_str("t.str", "héllo")
-        .kv_i32_array("t.sections", &[11, 11, 10, 0])
-        .kv_u64_array("t.multipliers", &[23_703_573_157_769, 1, u64::MAX])
-        .kv_bool_array("t.recurrent", &[true, false])
-        .kv_str_array("t.tokens", &["a", "", "Ġb"])
-        .tensor_f32("norm.weight", &[8], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])
-        .tensor("proj.weight", &[32, 16], Q8_0, &[1; 34 * 16])
-        .tensor("unused.weight", &[256, 16], TQ2_0, &[2; 66 * 16])
-}
+use damage::{Damage, damages, small, vocabulary};
+use gguf_writer::{ARRAY, GgufWriter, STRING, U32};
+use tiny_model::Tiny;
 
 fn open(bytes: Vec<u8>) -> Result<GgufFile, GgufError> {
     GgufFile::from_static(Box::leak(bytes.into_boxed_slice()))
@@ -51,21 +30,35 @@ fn reject(bytes: Vec<u8>, parts: &[&str]) {
     }
 }
 
-/// Writes the small file, lets `damage` change it, and expects an error with all `parts`.
-#[track_caller]
-fn reject_damaged(damage: impl FnOnce(&mut Vec<u8>, &Marks), parts: &[&str]) {
-    let (mut bytes, marks) = small().to_bytes_with_marks();
-    damage(&mut bytes, &marks);
-    reject(bytes, parts);
+#[test]
+fn damages_are_named() {
+    let (mut complaints, mut names, mut files) = (Vec::new(), HashSet::new(), HashSet::new());
+    let damages = damages();
+    for Damage { name, file, says } in damages {
+        assert!(names.insert(name.clone()), "{name} is there twice");
+        assert!(files.insert(file.clone()), "{name} is the same file as another");
+        assert!(!says.is_empty(), "{name}");
+        match Model::from_static(file.leak()) {
+            Ok(_) => complaints.push(format!("{name}: accepted")),
+            Err(error) => {
+                let text = error.to_string();
+                let missing: Vec<&String> = says.iter().filter(|part| !text.contains(*part)).collect();
+                if !missing.is_empty() || !text.contains("expected") {
+                    complaints.push(format!("{name}: no {missing:?} in: {text}"));
+                }
+            }
+        }
+    }
+    assert!(complaints.is_empty(), "{} complaint(s)\n{}", complaints.len(), complaints.join("\n"));
+    println!("{} damages", names.len());
+    assert!(names.len() >= 250);
 }
 
-fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
-    bytes[at..at + value.len()].copy_from_slice(value);
-}
-
-/// Position of the data offset field, the last of an entry.
-fn offset_field(marks: &Marks, tensor: usize) -> usize {
-    marks.tensors[tensor + 1] - 8
+#[test]
+fn what_is_damaged_was_whole() {
+    for writer in [vocabulary(Tiny::new().writer()), vocabulary(Tiny::of("qwen35").writer())] {
+        Model::from_static(writer.to_bytes().leak()).unwrap();
+    }
 }
 
 #[test]
@@ -149,173 +142,6 @@ fn summaries_are_short() {
     assert_eq!(summary("f"), "[1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, …] (9 elements)");
     assert_eq!(summary("n"), r#""two\nlines""#);
     assert!(matches!(file.metadata().get("f"), Some(Value::Array(Array::F32(v))) if v.len() == 9));
-}
-
-#[test]
-fn headers() {
-    reject_damaged(|b, _| put(b, 0, b"GGML"), &["not a GGUF file", "47 47 55 46", "found 47 47 4d 4c (\"GGML\")"]);
-    reject_damaged(|b, _| put(b, 4, &3_u32.to_be_bytes()), &["little-endian", "big-endian version bytes 00 00 00 03"]);
-    reject_damaged(|b, _| put(b, 4, &[0; 4]), &["version 2 or 3 at byte 4", "found version 0"]);
-    reject_damaged(|b, _| put(b, 4, &[1, 0, 0, 0]), &["version 2 or 3", "found version 1"]);
-    reject_damaged(|b, _| put(b, 4, &[99, 0, 0, 0]), &["version 2 or 3", "found version 99"]);
-    let huge = 1_u64 << 40;
-    reject_damaged(
-        |b, _| put(b, 8, &huge.to_le_bytes()),
-        &["tensor count at byte 8", "at most 131072", "found 1099511627776"],
-    );
-    reject_damaged(
-        |b, _| put(b, 8, &[255; 8]),
-        &["tensor count at byte 8", "at most 131072", "found 18446744073709551615"],
-    );
-    reject_damaged(|b, _| put(b, 16, &[255; 8]), &["metadata pair count at byte 16", "at most 65536"]);
-    reject_damaged(
-        |b, _| put(b, 16, &60_000_u64.to_le_bytes()),
-        &["metadata key 18", "expected a name, found an empty string"],
-    );
-}
-
-#[test]
-fn cuts_in_every_section() {
-    let (bytes, marks) = small().to_bytes_with_marks();
-    let cut = |at: usize, parts: &[&str]| reject(bytes[..at].to_vec(), parts);
-    cut(0, &["expected 47 47 55 46", "found an empty file"]);
-    cut(3, &["expected 47 47 55 46", "found 47 47 55 (\"GGU\")"]);
-    cut(6, &["version at byte 4: expected 4 bytes, found 2"]);
-    cut(15, &["tensor count at byte 8: expected 8 bytes, found 7"]);
-    cut(20, &["metadata pair count at byte 16: expected 8 bytes, found 4"]);
-    cut(30, &["metadata key 0 at byte 24: expected 8 bytes, found 6"]);
-    cut(34, &["metadata key 0 at byte 32: expected 20 bytes, found 2"]);
-    cut(marks.types[0] + 2, &["value type of 'general.architecture'", "expected 4 bytes, found 2"]);
-    cut(marks.types[7] + 5, &["value of 't.u64'", "expected 8 bytes, found 1"]);
-    cut(marks.types[13] + 20, &["array elements of 't.sections'", "expected 16 bytes, found 4"]);
-    cut(marks.tensors[1] - 4, &["data offset of tensor 0", "expected 8 bytes, found 4"]);
-    cut(marks.dims[1] + 6, &["dimensions of tensor 1", "expected 8 bytes, found 2"]);
-    let end = bytes.len();
-    let (to, all) = (format!("data up to byte {end}"), format!("a file of {} bytes", marks.data));
-    cut(marks.data, &["tensor 'norm.weight'", &to, &all, "leaves 3 of the tensors"]);
-    cut(end - 1, &["tensor 'unused.weight'", &to, "leaves 1 of the tensors incomplete"]);
-}
-
-#[test]
-fn metadata_damages() {
-    reject_damaged(
-        |b, m| put(b, m.pairs[2], &[255; 8]),
-        &["length of the metadata key 2", "expected at most 65535, found 18446744073709551615"],
-    );
-    reject_damaged(
-        |b, m| put(b, m.types[12] + 4, &(1_u64 << 50).to_le_bytes()),
-        &["length of the value of 't.str'", "expected at most 16777216, found 1125899906842624"],
-    );
-    reject_damaged(
-        |b, m| put(b, m.types[12] + 4, &60_000_u64.to_le_bytes()),
-        &["value of 't.str'", "expected 60000 bytes, found"],
-    );
-    reject_damaged(|b, m| put(b, m.types[12] + 13, b"x\xff"), &["value of 't.str'", "expected UTF-8", "found ff"]);
-    reject_damaged(|b, m| put(b, m.pairs[3] + 8, b"\xc0"), &["metadata key 3", "expected UTF-8", "found c0"]);
-    reject_damaged(|b, m| b[m.types[11] + 4] = 2, &["value of 't.bool'", "a bool, 0 or 1, found 2"]);
-    reject_damaged(|b, m| b[m.types[15] + 17] = 9, &["array element 1 of 't.recurrent'", "0 or 1, found 9"]);
-    reject_damaged(|b, m| b[m.types[5]] = 13, &["value type of 't.u32'", "a value type from 0 to 12, found 13"]);
-    reject_damaged(
-        |b, m| put(b, m.types[13] + 4, &77_u32.to_le_bytes()),
-        &["array element type of 't.sections'", "from 0 to 12, found 77"],
-    );
-    reject_damaged(
-        |b, m| put(b, m.types[13] + 8, &[255; 8]),
-        &["array length of 't.sections'", "expected at most 4194304, found 18446744073709551615"],
-    );
-    reject_damaged(
-        |b, m| put(b, m.types[14] + 8, &4_000_000_u64.to_le_bytes()),
-        &["array elements of 't.multipliers'", "expected 32000000 bytes, found"],
-    );
-    reject_damaged(
-        |b, m| put(b, m.types[16] + 16, &[255; 8]),
-        &["length of the array element 0 of 't.tokens'", "expected at most 16777216"],
-    );
-
-    let nested = [ARRAY.to_le_bytes().as_slice(), &1_u64.to_le_bytes(), &U8.to_le_bytes(), &[0; 8]].concat();
-    reject(
-        small().kv_raw("t.nested", ARRAY, &nested).to_bytes(),
-        &["array element type of 't.nested'", "expected a scalar or string type, found 9 (a nested array)"],
-    );
-    reject(
-        small().kv_u32("t.u32", 1).to_bytes(),
-        &["metadata key 17", "a key that occurs once, found 't.u32' again, which is also key 5"],
-    );
-    reject(small().kv_u32("", 1).to_bytes(), &["metadata key 17", "expected a name, found an empty string"]);
-    reject(small().kv_raw("t.cut", BOOL, &[]).to_bytes(), &["value of 't.cut'", "0 or 1, found 11"]);
-}
-
-#[test]
-fn alignments() {
-    for (alignment, found) in [(0, "found 0"), (3, "found 3"), (1 << 21, "found 2097152")] {
-        let bytes = small().kv_u32("general.alignment", alignment).to_bytes();
-        reject(bytes, &["'general.alignment': expected a power of two of at most 1048576", found]);
-    }
-    let text = small().kv_raw("general.alignment", STRING, &[0; 8]).to_bytes();
-    reject(text, &["'general.alignment': expected an integer of at least 0, found string"]);
-    let file = open(small().alignment(4096).to_bytes()).unwrap();
-    assert!(file.tensors().iter().all(|tensor| tensor.offset.is_multiple_of(4096)));
-    let disagreeing = small().kv_raw("general.alignment", U64, &64_u64.to_le_bytes()).to_bytes();
-    reject(disagreeing, &["tensor 'proj.weight'", "data offset", "a multiple of the alignment 64, found 32"]);
-}
-
-#[test]
-fn tensor_names() {
-    let twice = small().tensor_f32("norm.weight", &[8], &[0.0; 8]).to_bytes();
-    reject(twice, &["tensor 'norm.weight'", "a name that occurs once", "found tensor 0 and tensor 3"]);
-    let empty = small().tensor_f32("", &[8], &[0.0; 8]).to_bytes();
-    reject(empty, &["tensor ''", "name: expected 1 to 63 bytes, found 0 bytes"]);
-    let long = small().tensor_f32(&"n".repeat(64), &[8], &[0.0; 8]).to_bytes();
-    reject(long, &["name: expected 1 to 63 bytes, found 64 bytes"]);
-    reject_damaged(|b, m| b[m.tensors[1] + 10] = 0xfe, &["name: expected UTF-8, found fe", "at byte 2 of the name"]);
-    reject_damaged(
-        |b, m| put(b, m.tensors[1], &[255; 8]),
-        &["length of the name of tensor 1", "expected at most 65535, found 18446744073709551615"],
-    );
-}
-
-#[test]
-fn tensor_shapes_and_types() {
-    let with = |dims: &[u64], ggml_type| small().tensor("t", dims, ggml_type, &[0; 32]).to_bytes();
-    reject(with(&[], F32), &["tensor 't'", "dimension count: expected 1 to 4, found 0"]);
-    reject(with(&[8, 1, 1, 1, 1], F32), &["dimension count: expected 1 to 4, found 5"]);
-    reject_damaged(
-        |b, m| put(b, m.dims[0], &1_000_000_u32.to_le_bytes()),
-        &["dimension count of tensor 0", "expected 1 to 4, found 1000000"],
-    );
-    reject(with(&[8, 0], F32), &["dimensions: expected each at least 1, found [8, 0]"]);
-    reject(with(&[1 << 32, 1 << 32], F32), &["a product of at most 9223372036854775807, found [4294967296, "]);
-    reject(with(&[u64::MAX], F32), &["a product of at most 9223372036854775807, found [18446744073709551615]"]);
-    reject(with(&[i64::MAX as u64], F32), &["a size below 2^64 bytes, found [9223372036854775807]"]);
-    reject(with(&[(1 << 62) - 8], F32), &["data: expected an end below 2^64, found"]);
-    reject(with(&[1 << 40], F32), &["data: expected data up to byte 4398", "found a file of"]);
-    reject(with(&[8], 77), &["type: expected a known ggml type id, found 77"]);
-    reject(with(&[8], 31), &["type: expected a known ggml type id, found 31"]);
-    reject(with(&[33], Q8_0), &["row length: expected a multiple of 32, the block length of Q8_0, found 33"]);
-    reject(with(&[128, 2], TQ2_0), &["a multiple of 256, the block length of TQ2_0, found 128"]);
-}
-
-#[test]
-fn tensor_offsets() {
-    let second = "32, where the previous tensor ends, found";
-    reject_damaged(
-        |b, m| put(b, offset_field(m, 1), &33_u64.to_le_bytes()),
-        &["tensor 'proj.weight'", "data offset: expected a multiple of the alignment 32, found 33"],
-    );
-    reject_damaged(|b, m| put(b, offset_field(m, 1), &64_u64.to_le_bytes()), &["1 problem", second, "found 64"]);
-    reject_damaged(|b, m| put(b, offset_field(m, 1), &0_u64.to_le_bytes()), &["1 problem", second, "found 0"]);
-    reject_damaged(
-        |b, m| put(b, offset_field(m, 0), &32_u64.to_le_bytes()),
-        &["'norm.weight'", "data offset: expected 0, where the first tensor starts, found 32"],
-    );
-    reject_damaged(
-        |b, m| put(b, offset_field(m, 1), &(u64::MAX - 31).to_le_bytes()),
-        &[
-            "data offset: expected 32, ",
-            "found 18446744073709551584",
-            "data: expected data up to byte 18446744073709551615",
-        ],
-    );
 }
 
 #[test]

@@ -1,10 +1,8 @@
 //! `inspect` on files of the published models' headers, with their mixes of formats, and on files that look wrong.
 
 #[path = "support/gguf_writer.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
 mod gguf_writer;
 #[path = "support/shapes.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
 mod shapes;
 
 use std::path::Path;

@@ -1,135 +1,34 @@
 //! Binding of model files: hyper-parameters, roles, and what is said about a file that cannot be used.
 //!
-//! A tiny model is written here, and spoilt in many ways. `tests/model_files.rs` reads whole files.
+//! Tiny models are spoilt in many ways. `tests/model_files.rs` reads whole files.
 
 #[path = "support/gguf_writer.rs"]
 mod gguf_writer;
 #[path = "support/shapes.rs"]
 mod shapes;
-
-use std::collections::HashMap;
-use std::ops::Range;
+#[path = "support/tiny_model.rs"]
+mod tiny_model;
 
 use bankshot::gguf::GgufFile;
 use bankshot::model::{Block, Bound, Census, GdnGate, GdnGates, KvType, LayerKind, ModelError, Part, PreNorm};
 use bankshot::oracle::OracleSession;
 use bankshot::oracle::gdn::unpack_gates;
-use bankshot::quant::ggml_type_layout;
-use shapes::Value::{self, Flags, Float, Int, Ints, Longs, Text};
-use shapes::{Shape, header_only, published, tiny, with_keys};
+use shapes::Value::{Flags, Float, Int, Ints, Longs, Text};
+use shapes::{Shape, header_only, published};
+use tiny_model::Tiny;
 
-/// A small model to be spoilt.
-struct Tiny {
-    arch: &'static str,
-    keys: Vec<(&'static str, Value)>,
-    /// Name, dimensions with the fastest first, ggml type.
-    tensors: Vec<(String, Vec<u64>, u32)>,
-    /// Values of tensors that do not have random ones.
-    values: HashMap<String, Vec<f32>>,
-}
-
-/// Small numbers that depend on nothing but the name.
-fn values_of(name: &str, elements: usize) -> Vec<f32> {
-    let mut n = name.bytes().fold(0u32, |n, byte| n.wrapping_mul(31).wrapping_add(byte.into()));
-    let mut number = || {
-        n = n.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (n >> 8) as f32 / (1 << 24) as f32 - 0.5
-    };
-    (0..elements).map(|_| number()).collect()
-}
-
-impl Tiny {
-    fn new() -> Tiny {
-        Tiny::of("qwen4exp")
-    }
-
-    fn of(arch: &'static str) -> Tiny {
-        let shape = tiny(arch);
-        let tensors = shape.tensors().into_iter().map(|(name, dims)| (name, dims, 0)).collect();
-        Tiny { arch, keys: shape.keys(), tensors, values: HashMap::new() }
-    }
-
-    fn key(mut self, key: &'static str, value: Value) -> Tiny {
-        self.keys.retain(|(other, _)| *other != key);
-        self.keys.push((key, value));
-        self
-    }
-
-    fn without_key(mut self, key: &str) -> Tiny {
-        self.keys.retain(|(other, _)| *other != key);
-        self
-    }
-
-    fn tensor(mut self, name: &str, dims: &[u64], ggml_type: u32) -> Tiny {
-        self.tensors.retain(|(other, ..)| other != name);
-        self.tensors.push((name.to_owned(), dims.to_vec(), ggml_type));
-        self
-    }
-
-    fn without(mut self, name: &str) -> Tiny {
-        self.tensors.retain(|(other, ..)| other != name);
-        self
-    }
-
-    /// Puts one tensor of other shape in place of several, made of ranges of their rows.
-    fn fused(mut self, name: &str, dims: &[u64], rows: &[(&str, Range<usize>)]) -> Tiny {
-        let cols = dims[0] as usize;
-        let mut values = Vec::new();
-        for (name, range) in rows {
-            let (_, dims, _) = self.tensors.iter().find(|(other, ..)| other == name).unwrap();
-            let all = values_of(name, dims.iter().product::<u64>() as usize);
-            values.extend(&all[range.start * cols..range.end * cols]);
-        }
-        self.tensors.retain(|(other, ..)| !rows.iter().any(|(name, _)| name == other));
-        self.values.insert(name.to_owned(), values);
-        self.tensor(name, dims, 0)
-    }
-
-    /// Writes the model with small numbers in all tensors.
-    fn open(&self) -> GgufFile {
-        let mut writer = with_keys(self.arch, &self.keys);
-        for (name, dims, ggml_type) in &self.tensors {
-            let elements = dims.iter().product::<u64>() as usize;
-            writer = match ggml_type {
-                0 => {
-                    let values = self.values.get(name).cloned().unwrap_or_else(|| values_of(name, elements));
-                    writer.tensor_f32(name, dims, &values)
-                }
-                other => {
-                    let (block, bytes) = ggml_type_layout(*other).unwrap();
-                    writer.tensor(name, dims, *other, &vec![0; elements / block as usize * bytes as usize])
-                }
-            };
-        }
-        GgufFile::from_static(writer.to_bytes().leak()).unwrap()
-    }
-
-    fn bind(&self) -> Bound {
-        Bound::new(&self.open()).unwrap_or_else(|error| panic!("{error}"))
-    }
-
-    /// Bits of the logits after each of a few tokens.
-    fn run(&self) -> Vec<Vec<u32>> {
-        let file = self.open();
-        let bound = Bound::new(&file).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(bound.warnings, Vec::<String>::new());
-        let bytes: u64 = file.tensors().iter().map(|tensor| tensor.bytes).sum();
-        let census = Census::of(&bound);
-        assert_eq!(census.bytes_by_format.values().sum::<u64>(), bytes, "every byte is counted once");
-        let mut session = OracleSession::new(&file, &bound, KvType::F16);
-        let logits = [1, 2, 0, 3, 4, 5, 6, 7, 7].map(|token| session.step(token));
-        assert!(logits.iter().flatten().all(|logit| logit.is_finite()));
-        logits.iter().map(|logits| logits.iter().map(|logit| logit.to_bits()).collect()).collect()
-    }
-
-    /// Every problem as text.
-    fn problems(&self) -> Vec<String> {
-        match Bound::new(&self.open()) {
-            Err(ModelError::Problems(problems)) => problems.iter().map(ToString::to_string).collect(),
-            Err(other) => panic!("{other}"),
-            Ok(_) => panic!("bound"),
-        }
-    }
+/// Bits of the logits after each of a few tokens.
+fn run(tiny: &Tiny) -> Vec<Vec<u32>> {
+    let file = tiny.open();
+    let bound = Bound::new(&file).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(bound.warnings, Vec::<String>::new());
+    let bytes: u64 = file.tensors().iter().map(|tensor| tensor.bytes).sum();
+    let census = Census::of(&bound);
+    assert_eq!(census.bytes_by_format.values().sum::<u64>(), bytes, "every byte is counted once");
+    let mut session = OracleSession::new(&file, &bound, KvType::F16);
+    let logits = [1, 2, 0, 3, 4, 5, 6, 7, 7].map(|token| session.step(token));
+    assert!(logits.iter().flatten().all(|logit| logit.is_finite()));
+    logits.iter().map(|logits| logits.iter().map(|logit| logit.to_bits()).collect()).collect()
 }
 
 #[test]
@@ -157,7 +56,7 @@ fn a_tiny_model_binds_and_runs() {
 fn every_architecture_binds_and_runs() {
     for arch in ["qwen35", "qwen35moe", "qwen3next"] {
         let tiny = Tiny::of(arch);
-        tiny.run();
+        run(&tiny);
         let bound = tiny.bind();
         let spec = &bound.spec;
         assert_eq!(spec.arch.name(), arch);
@@ -169,7 +68,7 @@ fn every_architecture_binds_and_runs() {
         assert_eq!(spec.gdn.gate, GdnGate::Silu);
         assert!(matches!(&bound.final_mix, PreNorm::Norm(norm) if norm.name() == "output_norm.weight"));
         let tied = Tiny::of(arch).without("output.weight");
-        tied.run();
+        run(&tied);
         assert_eq!(tied.bind().output, tied.bind().embed);
         let mtp = Tiny::of(arch)
             .key("block_count", Int(3))
@@ -200,10 +99,10 @@ fn fused_tensors_are_the_same_model() {
         tiny.fused("blk.0.ffn_gate_up_exps.weight", &[32, 64, 4], &(0..4).flat_map(each).collect::<Vec<_>>())
     };
     for arch in ["qwen35", "qwen35moe", "qwen3next", "qwen4exp"] {
-        let plain = Tiny::of(arch).run();
-        assert!(attention(Tiny::of(arch)).run() == plain, "{arch}, attention");
+        let plain = run(&Tiny::of(arch));
+        assert!(run(&attention(Tiny::of(arch))) == plain, "{arch}, attention");
         if arch != "qwen35" {
-            assert!(experts(Tiny::of(arch)).run() == plain, "{arch}, experts");
+            assert!(run(&experts(Tiny::of(arch))) == plain, "{arch}, experts");
         }
     }
     // For each of two key heads of 16: query, key, and 32 rows each of values and gate.
@@ -214,7 +113,7 @@ fn fused_tensors_are_the_same_model() {
     };
     let rows: Vec<_> = (0..2).flat_map(each).collect();
     let legacy = Tiny::of("qwen3next").fused("blk.0.ssm_in.weight", &[32, 192], &rows);
-    assert!(legacy.run() == Tiny::of("qwen3next").run());
+    assert!(run(&legacy) == run(&Tiny::of("qwen3next")));
     let bound = legacy.bind();
     let Block::Gdn(gdn) = &bound.layers[0].block else { panic!("a delta net") };
     let file = legacy.open();
@@ -256,7 +155,7 @@ fn missing_keys_have_defaults() {
         .key("attention.head_count", Ints(vec![0, 2]))
         .key("attention.head_count_kv", Ints(vec![0, 1]))
         .key("feed_forward_length", Ints(vec![64, 64]));
-    assert!(arrays.run() == Tiny::of("qwen35").run());
+    assert!(run(&arrays) == run(&Tiny::of("qwen35")));
     let problems = Tiny::of("qwen35").key("feed_forward_length", Ints(vec![64, 32])).problems();
     assert_eq!(problems, ["key `qwen35.feed_forward_length`: expected one value for all layers, found 64 and 32"]);
     let problems = Tiny::of("qwen35").without_key("feed_forward_length").problems();

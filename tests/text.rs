@@ -165,6 +165,8 @@ fn inconsistent_vocabularies_are_refused() {
         fails(|s| s.tokens[2021] = "a b".into()),
         "token 2021 (\"a b\") contains ' ', expected characters of the byte-level alphabet only"
     );
+    let long = fails(|s| s.tokens[2047] = "x".repeat(1025));
+    assert!(long.starts_with("token 2047 (\"xxx") && long.ends_with("at most 1024 of a control or user-defined token"));
     assert_eq!(fails(|s| s.token_types[2047] = 6), "byte token 2047 is \"</think>\", expected the form \"<0x0A>\"");
     for merge in ["ab", "a b c", " b", "a ", "", "a  b"] {
         assert_eq!(
@@ -205,6 +207,27 @@ fn bytes_without_a_token_are_an_error_not_a_loss() {
     assert_eq!(tokenizer.encode("aa", true).unwrap(), [0, 0]);
     assert_eq!(tokenizer.encode("ab", true).unwrap_err(), TextError::NoByteToken { byte: b'b' });
     assert!(tokenizer.stop_ids().is_empty());
+}
+
+#[test]
+fn user_defined_tokens_are_taken_literally() {
+    // The first stands for a space in the byte-level alphabet.
+    let tokens = ["\u{120}", "a", "é", "<b>"];
+    let source = |merges: &[&str]| VocabSource {
+        model: "gpt2".into(),
+        pre: "qwen35".into(),
+        tokens: tokens.map(str::to_owned).into(),
+        token_types: vec![4, 1, 4, 4],
+        merges: merges.iter().map(|merge| (*merge).to_owned()).collect(),
+        ..VocabSource::default()
+    };
+    let tokenizer = Tokenizer::new(source(&[])).unwrap();
+    assert_eq!(tokenizer.encode("a\u{120}aé<b>", false).unwrap(), [1, 0, 1, 2, 3]);
+    assert_eq!(decode(&tokenizer, &[1, 0, 1, 2, 3], true), "a\u{120}aé<b>");
+    assert_eq!(tokenizer.encode(" ", false).unwrap_err(), TextError::NoByteToken { byte: b' ' });
+    assert_eq!((tokenizer.id_of("\u{120}"), tokenizer.id_of("<b>")), (Some(0), Some(3)));
+    let error = Tokenizer::new(source(&["\u{120} a"])).unwrap_err().to_string();
+    assert!(error.contains("needs \"\u{120}\""), "{error}");
 }
 
 #[test]
@@ -378,14 +401,27 @@ fn hostile_templates_end() {
     let doubling = "{% set ns = namespace(x='ab') %}{% for i in range(99) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}";
     let laughs = "{% set a = [1] * 999 %}{% set b = [a] * 999 %}{% set c = [b] * 999 %}{{ c | tojson }}";
     let indent = "{{ [1] | tojson(indent=99999999999) }}";
-    for source in [loops, doubling, laughs, indent] {
+    // Lists that share their elements are far longer than they are large.
+    let shared = "{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}";
+    let printed = format!("{shared}{{{{ ns.x }}}}");
+    let compared = "{% set x = 'a' * 1000000 %}{% for i in range(9999) %}{% if x == x ~ '' %}{% endif %}{% endfor %}";
+    for source in [loops, doubling, laughs, indent, &printed, compared] {
         let message = error(source, &[]);
         assert!(message.contains("ran out of fuel"), "{message}");
     }
-    let nested = "{% set ns = namespace(x=[]) %}{% for i in range(20000) %}{% set ns.x = [ns.x] %}{% endfor %}";
+    let nested = "{% set ns = namespace(x=[]) %}{% for i in range(5000) %}{% set ns.x = [ns.x] %}{% endfor %}";
     let outcome = render(nested, &[], prompt(None));
     assert!(outcome.is_ok(), "{outcome:?}");
+    // A long conversation pays for more of it, and for the stack to print and drop it.
+    let deep = "{% set ns = namespace(x=[]) %}{% for i in range(99999) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x }}";
+    let outcome = render(deep, &[turn("user", &"x".repeat(2_000_000))], prompt(None));
+    assert!(outcome.as_ref().is_ok_and(|text| text.len() == 200_000), "{}", outcome.unwrap_err());
     assert!(error(&format!("{nested}{{{{ ns.x | tojson }}}}"), &[]).contains("nested deeper than 128 levels"));
+    assert!(error("{{ '{:>99999999}'.format(1) }}", &[]).contains("unknown method"));
+    let long = error("{{ raise_exception('x' * 99999) }}", &[]);
+    assert!(long.ends_with("xxx…") && long.len() < 1100, "{} bytes", long.len());
+    let joined = render(&format!("{shared}{{{{ ns.x | join }}}}"), &[], prompt(None));
+    assert_eq!(joined, Err(TextError::TemplateTime { seconds: 5 }));
     assert!(error("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", &[]).contains("recursion"));
     assert!(started.elapsed() < Duration::from_secs(60), "took {:?}", started.elapsed());
 }

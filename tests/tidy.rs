@@ -40,12 +40,13 @@ fn files(places: &[&str], extensions: &[&str]) -> Vec<(String, String)> {
 }
 
 fn documents() -> Vec<(String, String)> {
-    files(&["README.md", "CHANGELOG.md", "docs", "tests"], &["md"])
+    files(&["README.md", "CHANGELOG.md", "docs", "fuzz/README.md", "tests"], &["md"])
 }
 
 fn sources() -> Vec<(String, String)> {
+    let fuzz = ["fuzz/bankshot.rs", "fuzz/fuzz_targets", "fuzz/seeds.rs", "fuzz/targets.rs"];
     let places = ["build.rs", "build", "include", "level-zero-sys/src", "src", "sycl-kernels", "tests"];
-    files(&places, &["rs", "h", "hpp", "cpp", "txt"])
+    files(&[&places[..], &fuzz].concat(), &["rs", "h", "hpp", "cpp", "txt"])
 }
 
 /// All first groups of a pattern, or whole matches if it has none.
@@ -67,7 +68,7 @@ fn tests() -> BTreeSet<String> {
 
 #[test]
 fn paths_in_documents_exist() {
-    let folders = r"(?:^|[^\w/.-])((?:src|docs|tests|build|include|level-zero-sys|sycl-kernels|\.ci)/[\w./-]*|[\w-]+\.(?:rs|md|toml))";
+    let folders = r"(?:^|[^\w/.-])((?:src|docs|tests|build|fuzz|include|level-zero-sys|sycl-kernels|\.ci)/[\w./-]*|[\w-]+\.(?:rs|md|toml))";
     let mut complaints = Vec::new();
     for (name, text) in documents() {
         let own = Path::new(&name).parent().unwrap().to_owned();

@@ -13,7 +13,7 @@ use super::output::Output;
 use super::run::summary;
 use super::{Done, interrupt};
 use crate::exec::Engine;
-use crate::text::{ChatTemplate, Message, RenderOptions};
+use crate::text::{ChatTemplate, Message, RenderOptions, TextError};
 
 const HELP: &str = "\
 /help     this text
@@ -80,8 +80,8 @@ pub fn chat(args: &ChatArgs, output: &mut Output) -> Result<Done> {
         if let Err(error) = answer(&mut conversation, &mut engine, args.n, output) {
             // The message stays out of the history, so that a shorter one can be tried.
             conversation.turns.pop();
-            if error.is::<std::io::Error>() {
-                // Nobody can read the answers any more.
+            // Nobody can read the answers any more, or the template is still at work and has to be ended.
+            if error.is::<std::io::Error>() || matches!(error.downcast_ref(), Some(TextError::TemplateTime { .. })) {
                 return Err(error);
             }
             eprintln!("error: {error:#}");

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::error::{GgufError, TensorProblem, TensorProblems};
 use super::limits::{MAX_DIMS, MAX_KEY_BYTES, MAX_SKIPPED_DIMS, MAX_TENSOR_ELEMENTS, MAX_TENSOR_NAME_BYTES};
 use super::reader::{Field, Reader, hex, shorten};
-use crate::quant::{Format, ggml_type_layout, ggml_type_name};
+use crate::quant::{Format, ggml_type_layout, ggml_type_name, withdrawn_type_name};
 
 /// One tensor of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -224,7 +224,9 @@ fn size(entry: &Entry<'_>) -> Result<u64, (&'static str, String, String)> {
         return Err(("dimensions", format!("a product of at most {MAX_TENSOR_ELEMENTS}"), shape()));
     };
     let Some((block, block_bytes)) = ggml_type_layout(entry.ggml_type) else {
-        return Err(("type", "a known ggml type id".to_owned(), entry.ggml_type.to_string()));
+        let id = entry.ggml_type;
+        let withdrawn = withdrawn_type_name(id).map(|name| format!("{id} ({name}, which was withdrawn)"));
+        return Err(("type", "a known ggml type id".to_owned(), withdrawn.unwrap_or_else(|| id.to_string())));
     };
     if !entry.dims[0].is_multiple_of(block) {
         let name = ggml_type_name(entry.ggml_type).unwrap_or("this type");

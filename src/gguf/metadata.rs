@@ -65,7 +65,12 @@ impl Metadata {
     /// When the key is absent or no string. Parts of a split file after the first have no such key.
     pub fn architecture(&self) -> Result<&str, GgufError> {
         const KEY: &str = "general.architecture";
-        self.str(KEY)?.ok_or_else(|| self.error(KEY, "a string", "no such key"))
+        self.str(KEY)?.ok_or_else(|| self.missing(KEY, "a string"))
+    }
+
+    /// The error for a key that has to be there and is not.
+    pub fn missing(&self, key: &str, expected: &str) -> GgufError {
+        self.error(key, expected, "no such key")
     }
 
     /// An integer of any width that is not negative.
@@ -152,7 +157,7 @@ impl Metadata {
     }
 
     /// The error for a key whose value is not what was asked for.
-    pub(super) fn error(&self, key: &str, expected: impl Into<String>, found: impl Into<String>) -> GgufError {
+    pub(crate) fn error(&self, key: &str, expected: impl Into<String>, found: impl Into<String>) -> GgufError {
         let (path, key) = (self.path.as_path().into(), shorten(key));
         GgufError::Metadata { path, key, expected: expected.into(), found: found.into() }
     }

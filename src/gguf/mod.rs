@@ -24,7 +24,9 @@ pub use metadata::Metadata;
 pub use value::{Array, Value};
 
 use limits::{DEFAULT_ALIGNMENT, MAX_ALIGNMENT, MAX_PAIRS, MAX_TENSORS};
+pub(crate) use reader::shorten;
 use reader::{Field, Reader, hex};
+pub(crate) use value::quoted;
 
 /// An open model file, or all files of a split model, whose metadata and tensor directory have been checked.
 #[derive(Debug)]
@@ -194,8 +196,7 @@ impl GgufFile {
 fn read_version(reader: &mut Reader<'_>) -> Result<u32, GgufError> {
     let magic = reader.peek(4);
     if magic != b"GGUF" {
-        let found = if magic.is_empty() { "an empty file".to_owned() } else { hex(magic) };
-        return Err(GgufError::Magic { path: reader.path(), found });
+        return Err(GgufError::Magic { path: reader.path(), found: other_kind(reader) });
     }
     reader.take(4, Field::new("magic"))?;
     let bytes = reader.peek(4);
@@ -208,6 +209,23 @@ fn read_version(reader: &mut Reader<'_>) -> Result<u32, GgufError> {
         }
         found => Err(GgufError::Version { path: reader.path(), found }),
     }
+}
+
+/// What a file starts with that is no GGUF file, and what it seems to be.
+fn other_kind(reader: &Reader<'_>) -> String {
+    let start = reader.peek(16);
+    let kind = match start {
+        [] => return "an empty file".to_owned(),
+        [b'P', b'K', 3, 4, ..] => "a zip archive, as PyTorch writes",
+        [b'l', b'm', b'g', b'g', ..] | [b't' | b'f' | b'a', b'j' | b'm' | b'l', b'g', b'g', ..] => {
+            "a file of the containers before GGUF"
+        }
+        [_, _, _, _, _, 0, 0, 0, b'{', ..] => "a safetensors file",
+        _ if start.starts_with(b"version https://") => "a Git LFS pointer in place of the file",
+        _ if start.starts_with(b"<!DOCTYPE") || start.starts_with(b"<html") => "a web page",
+        _ => return hex(reader.peek(4)),
+    };
+    format!("{}, {kind}", hex(reader.peek(4)))
 }
 
 fn alignment(metadata: &Metadata) -> Result<u64, GgufError> {

@@ -41,7 +41,7 @@ impl fmt::Display for Field<'_> {
 }
 
 /// Keeps text from the file short and printable in messages.
-pub(super) fn shorten(text: &str) -> String {
+pub(crate) fn shorten(text: &str) -> String {
     const SHOWN: usize = 80;
     let mut shown = String::new();
     for char in text.chars().take(SHOWN) {

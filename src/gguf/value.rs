@@ -260,7 +260,8 @@ fn read_bool(reader: &mut Reader<'_>, field: Field<'_>) -> Result<bool, GgufErro
     }
 }
 
-fn quoted(text: &str) -> String {
+/// The text in quotes, cut if it is long, with its length behind.
+pub(crate) fn quoted(text: &str) -> String {
     let short = shorten(text);
     if short.ends_with('…') { format!("\"{short}\" ({} bytes)", text.len()) } else { format!("\"{short}\"") }
 }

@@ -5,7 +5,7 @@ pub mod pack;
 mod rows;
 mod weights;
 
-pub use model::{LoadError, Model};
+pub use model::{LoadError, Model, vocab_source};
 pub use rows::{ReadAt, RowCounters, RowError, RowTable, TableOptions, Tables};
 pub use weights::upload;
 

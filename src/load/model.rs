@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::gguf::{GgufError, GgufFile};
+use crate::gguf::{GgufError, GgufFile, Metadata};
 use crate::model::{Bound, ModelError};
 use crate::text::{ChatTemplate, TextError, Tokenizer, VocabSource};
 
@@ -54,7 +54,7 @@ impl Model {
     fn new(file: GgufFile) -> Result<Model, LoadError> {
         let path = file.path().display().to_string();
         let bound = Bound::new(&file).map_err(|problem| LoadError::Model { path: path.clone(), problem })?;
-        let source = vocab_source(&file)?;
+        let source = vocab_source(file.metadata())?;
         let (rows, tokens) = (bound.spec.vocab, source.tokens.len());
         if tokens > rows {
             return Err(LoadError::Vocabulary { path, rows, tokens });
@@ -100,25 +100,29 @@ impl Model {
 }
 
 /// The `tokenizer.*` keys as the tokenizer takes them.
-fn vocab_source(file: &GgufFile) -> Result<VocabSource, GgufError> {
-    let metadata = file.metadata();
+///
+/// # Errors
+/// When a key that every tokenizer needs is missing, or a key has a value of another type.
+pub fn vocab_source(metadata: &Metadata) -> Result<VocabSource, GgufError> {
+    const TYPES: &str = "tokenizer.ggml.token_type";
     let id = |name: &str| -> Result<Option<u32>, GgufError> {
-        // An id beyond 32 bits is out of any vocabulary; the tokenizer refuses it by name.
-        Ok(metadata.u64(&format!("tokenizer.ggml.{name}_token_id"))?.map(|id| u32::try_from(id).unwrap_or(u32::MAX)))
+        let key = format!("tokenizer.ggml.{name}_token_id");
+        let narrow = |id: u64| u32::try_from(id).map_err(|_| metadata.error(&key, "an id of 32 bits", id.to_string()));
+        metadata.u64(&key)?.map(narrow).transpose()
     };
-    let text = |name: &str| -> Result<String, GgufError> {
-        Ok(metadata.str(&format!("tokenizer.ggml.{name}"))?.unwrap_or_default().to_owned())
+    let text = |key: &str| -> Result<String, GgufError> {
+        Ok(metadata.str(key)?.ok_or_else(|| metadata.missing(key, "a string"))?.to_owned())
     };
-    let list = |name: &str| -> Result<Vec<String>, GgufError> {
-        Ok(metadata.str_array(&format!("tokenizer.ggml.{name}"))?.unwrap_or_default().to_vec())
+    let list = |key: &str| -> Result<Vec<String>, GgufError> {
+        Ok(metadata.str_array(key)?.ok_or_else(|| metadata.missing(key, "an array of string"))?.to_vec())
     };
-    let types = metadata.i64_array("tokenizer.ggml.token_type")?.unwrap_or_default();
+    let types = metadata.i64_array(TYPES)?.ok_or_else(|| metadata.missing(TYPES, "an array of integers"))?;
     Ok(VocabSource {
-        model: text("model")?,
-        pre: text("pre")?,
-        tokens: list("tokens")?,
+        model: text("tokenizer.ggml.model")?,
+        pre: text("tokenizer.ggml.pre")?,
+        tokens: list("tokenizer.ggml.tokens")?,
         token_types: types.into_iter().map(|kind| i32::try_from(kind).unwrap_or(-1)).collect(),
-        merges: list("merges")?,
+        merges: list("tokenizer.ggml.merges")?,
         eos: id("eos")?,
         eot: id("eot")?,
         bos: id("bos")?,

@@ -1,11 +1,11 @@
 //! Which tensors take part, in the order in which a token meets them.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::bind::{Binder, TensorRef, VectorRef, exactly_bf16};
 use super::spec::{GdnSpec, HeadOrder, LayerKind, PleSpec, Spec};
 use super::{Architecture, ModelError, Problem};
-use crate::gguf::{GgufFile, TensorInfo};
+use crate::gguf::{GgufFile, TensorInfo, shorten};
 
 /// A model whose tensors are all there, with their shapes and formats checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -216,6 +216,7 @@ impl Bound {
             }
         };
         refuse_modifiers(file, spec.layers, &mut problems);
+        refuse_layers_behind_trunk(file, &spec, &mut problems);
         bind(Binder::new(file, narrowed, problems), spec, warnings)
     }
 }
@@ -224,7 +225,7 @@ fn architecture(file: &GgufFile) -> Result<Architecture, ModelError> {
     let found = match file.metadata().str("general.architecture") {
         Ok(Some(found)) => match Architecture::from_name(found) {
             Some(arch) => return Ok(arch),
-            None => found.escape_debug().to_string(),
+            None => shorten(found),
         },
         Ok(None) => "no key `general.architecture`".to_owned(),
         Err(error) => return Err(ModelError::Problems(vec![error.into()])),
@@ -254,6 +255,23 @@ fn refuse_modifiers(file: &GgufFile, layers: usize, problems: &mut Vec<Problem>)
     for info in file.tensors().iter().filter(|info| is_modifier(&info.name) && !behind_trunk(info, layers)) {
         let (name, expected) = (info.name.clone(), "no tensor that scales weights or rotary angles".to_owned());
         problems.push(Problem::Tensor { name, expected, found: "one".to_owned() });
+    }
+}
+
+/// Blocks that the keys do not count, or count as those that predict further tokens though they are others: a trunk
+/// without them would be another model.
+fn refuse_layers_behind_trunk(file: &GgufFile, spec: &Spec, problems: &mut Vec<Problem>) {
+    let parts = || file.tensors().iter().filter_map(block).filter(|(index, _)| *index >= spec.layers);
+    let behind: BTreeSet<usize> = parts().map(|(index, _)| index).collect();
+    let predictors = parts().filter(|(_, role)| role.starts_with("nextn.")).map(|(index, _)| index).collect();
+    let blocks = spec.layers + spec.mtp_blocks;
+    let key = |name: &str| format!("{}.{name}", spec.arch.name());
+    if let Some(last) = behind.last().filter(|last| **last >= blocks) {
+        let (expected, found) = (format!("a count above {last}, the last block that has tensors"), blocks.to_string());
+        problems.push(Problem::Key { key: key("block_count"), expected, found });
+    } else if let Some(layer) = behind.difference(&predictors).next() {
+        let expected = format!("a count that leaves out block {layer}, which has no tensor `nextn.*`");
+        problems.push(Problem::Key { key: key("nextn_predict_layers"), expected, found: spec.mtp_blocks.to_string() });
     }
 }
 

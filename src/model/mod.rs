@@ -51,8 +51,14 @@ pub enum ModelError {
     Problems(Vec<Problem>),
 }
 
+/// A file that lacks all tensors of many layers has thousands of problems; the first ones tell what it lacks.
 fn listed(problems: &[Problem]) -> String {
-    problems.iter().map(|problem| format!("\n  {problem}")).collect()
+    const SHOWN: usize = 100;
+    let shown: String = problems.iter().take(SHOWN).map(|problem| format!("\n  {problem}")).collect();
+    match problems.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown}\n  and {more} more"),
+    }
 }
 
 /// The type in which keys, values and pooled index keys are kept. Part of a run's identity: results depend on it.

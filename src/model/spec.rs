@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::{Architecture, Problem};
-use crate::gguf::{GgufError, Metadata};
+use crate::gguf::{GgufError, Metadata, shorten};
 
 /// Longest context: positions up to here are exact in `f32`, from which the rotary angles start.
 pub const MAX_CONTEXT: usize = 1 << 24;
@@ -258,6 +258,7 @@ fn read(keys: &mut Keys<'_>, vocab: usize, warnings: &mut Vec<String>) -> Option
     let rope_base = keys.float("rope.freq_base", 1.0..=1e12, Some(1e4));
     let rope_dims = keys.multiple("rope.dimension_count", 2, 2..=MAX_HEAD_DIM, head_dim);
     keys.no_rope_scaling();
+    keys.rope_sections(rope_dims);
 
     let gdn_head_dim = keys.multiple("ssm.state_size", 16, 16..=MAX_GDN_HEAD_DIM, None);
     let key_heads = keys.integer("ssm.group_count", 1..=1024, None);
@@ -595,8 +596,27 @@ impl Keys<'_> {
     fn no_rope_scaling(&mut self) {
         const KEY: &str = "rope.scaling.type";
         if let Some(Some(kind)) = self.noted(self.metadata.str(&self.full(KEY))) {
-            let kind = kind.to_owned();
+            let kind = shorten(kind);
             self.check(kind == "none", KEY, || "none".to_owned(), kind);
+            return;
         }
+        // Without a type a factor means linear stretching.
+        const FACTOR: &str = "rope.scaling.factor";
+        if let Some(Some(factor)) = self.noted(self.metadata.f32(&self.full(FACTOR))) {
+            self.check(factor == 0.0 || factor == 1.0, FACTOR, || "1".to_owned(), factor);
+        }
+    }
+
+    /// Pairs of rotated dimensions that turn with time, height and width, which in a text are all the position; those
+    /// of the fourth kind would not turn at all.
+    fn rope_sections(&mut self, rope_dims: Option<usize>) {
+        const KEY: &str = "rope.dimension_sections";
+        let sections = self.noted(self.metadata.u64_array(&self.full(KEY)));
+        let (Some(Some(sections)), Some(dims)) = (sections, rope_dims) else { return };
+        let (turning, rest) = sections.split_at(sections.len().min(3));
+        let pairs = turning.iter().fold(0_u64, |pairs, n| pairs.saturating_add(*n));
+        let holds = sections.len() <= 4 && pairs == dims as u64 / 2 && rest.iter().all(|n| *n == 0);
+        let expected = || format!("three counts that add up to {}, then 0", dims / 2);
+        self.check(holds, KEY, expected, format!("{:?}", &sections[..sections.len().min(8)]));
     }
 }

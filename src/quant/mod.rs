@@ -14,6 +14,7 @@ pub use codebooks::{
 pub(crate) use scales::{
     even_signs, iq1_m_scale, iq1_m_step, iq4_xs_scale, k_scale_and_min, mxfp4_scale, nvfp4_scale, q3_k_scale,
 };
+pub(crate) use types::withdrawn_type_name;
 pub use types::{ggml_type_layout, ggml_type_name};
 
 /// A weight format that the engine can decode.

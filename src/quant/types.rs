@@ -1,6 +1,6 @@
 //! Names and block sizes of every ggml type id in use.
 
-/// (id, name, elements per block, bytes per block). Ids that are missing were never given out or were withdrawn.
+/// (id, name, elements per block, bytes per block). Ids that are missing were never given out, or are withdrawn.
 const TYPES: [(u32, &str, u64, u64); 35] = [
     (0, "F32", 1, 4),
     (1, "F16", 1, 2),
@@ -38,6 +38,23 @@ const TYPES: [(u32, &str, u64, u64); 35] = [
     (41, "Q1_0", 128, 18),
     (42, "Q2_0", 64, 18),
 ];
+
+/// Ids that were given out once and that no file may have any more.
+const WITHDRAWN: [(u32, &str); 8] = [
+    (4, "Q4_2"),
+    (5, "Q4_3"),
+    (31, "Q4_0_4_4"),
+    (32, "Q4_0_4_8"),
+    (33, "Q4_0_8_8"),
+    (36, "IQ4_NL_4_4"),
+    (37, "IQ4_NL_4_8"),
+    (38, "IQ4_NL_8_8"),
+];
+
+/// The name that a withdrawn ggml type had.
+pub(crate) fn withdrawn_type_name(id: u32) -> Option<&'static str> {
+    WITHDRAWN.iter().find(|entry| entry.0 == id).map(|entry| entry.1)
+}
 
 /// The name of a ggml type, also of those the engine does not compute with; `None` for an unknown id.
 pub fn ggml_type_name(id: u32) -> Option<&'static str> {

@@ -8,6 +8,8 @@ pub use detokenizer::Detokenizer;
 pub use template::{ChatTemplate, Message, RenderOptions};
 pub use tokenizer::{Tokenizer, VocabSource};
 
+use crate::gguf::quoted;
+
 fn at(line: &Option<usize>) -> String {
     line.map_or_else(String::new, |line| format!(", line {line}"))
 }
@@ -16,13 +18,13 @@ fn at(line: &Option<usize>) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
     /// The file holds another kind of tokenizer.
-    #[error("unsupported tokenizer model {found:?}, expected \"gpt2\" (byte-level BPE)")]
+    #[error("unsupported tokenizer model {}, expected \"gpt2\" (byte-level BPE)", quoted(found))]
     UnsupportedModel {
         /// Value of `tokenizer.ggml.model`.
         found: String,
     },
     /// The file names a pre-tokenizer that is not implemented.
-    #[error("unsupported pre-tokenizer {found:?}, expected one of {accepted}")]
+    #[error("unsupported pre-tokenizer {}, expected one of {accepted}", quoted(found))]
     UnsupportedPre {
         /// Value of `tokenizer.ggml.pre`.
         found: String,
@@ -44,7 +46,7 @@ pub enum TextError {
         types: usize,
     },
     /// A token type outside of the known range.
-    #[error("token {id} ({token:?}) has type {found}, expected 1 to 6")]
+    #[error("token {id} ({}) has type {found}, expected 1 to 6", quoted(token))]
     TokenType {
         /// Token id.
         id: u32,
@@ -59,8 +61,23 @@ pub enum TextError {
         /// Token id.
         id: u32,
     },
+    /// A token that is looked for in every text, and would take too long to look for.
+    #[error(
+        "token {id} ({}) has {found} bytes, expected at most {max} of a control or user-defined token",
+        quoted(token)
+    )]
+    LongToken {
+        /// Token id.
+        id: u32,
+        /// Token text.
+        token: String,
+        /// Its length in bytes.
+        found: usize,
+        /// The longest that is accepted.
+        max: usize,
+    },
     /// Two ids with the same text.
-    #[error("token {id} ({token:?}) repeats token {first}, expected distinct texts")]
+    #[error("token {id} ({}) repeats token {first}, expected distinct texts", quoted(token))]
     DuplicateToken {
         /// The later id.
         id: u32,
@@ -70,7 +87,7 @@ pub enum TextError {
         token: String,
     },
     /// A normal token that does not spell bytes.
-    #[error("token {id} ({token:?}) contains {found:?}, expected characters of the byte-level alphabet only")]
+    #[error("token {id} ({}) contains {found:?}, expected characters of the byte-level alphabet only", quoted(token))]
     OutsideAlphabet {
         /// Token id.
         id: u32,
@@ -80,7 +97,7 @@ pub enum TextError {
         found: char,
     },
     /// A token of type byte that does not name one.
-    #[error("byte token {id} is {token:?}, expected the form \"<0x0A>\"")]
+    #[error("byte token {id} is {}, expected the form \"<0x0A>\"", quoted(token))]
     ByteToken {
         /// Token id.
         id: u32,
@@ -88,7 +105,7 @@ pub enum TextError {
         token: String,
     },
     /// A merge that is not a pair.
-    #[error("merge {index} is {merge:?}, expected two tokens separated by one space")]
+    #[error("merge {index} is {}, expected two tokens separated by one space", quoted(merge))]
     MergeForm {
         /// Position in the list of merges.
         index: usize,
@@ -96,7 +113,11 @@ pub enum TextError {
         merge: String,
     },
     /// A merge whose side or result is not in the vocabulary.
-    #[error("merge {index} ({merge:?}) needs {part:?}, expected a normal or user-defined token of that text")]
+    #[error(
+        "merge {index} ({}) needs {}, expected a normal or user-defined token of that text",
+        quoted(merge),
+        quoted(part)
+    )]
     MergeUnknown {
         /// Position in the list of merges.
         index: usize,
@@ -106,7 +127,7 @@ pub enum TextError {
         part: String,
     },
     /// A pair that is listed twice and so has two ranks.
-    #[error("merge {index} ({merge:?}) repeats an earlier merge, expected distinct pairs")]
+    #[error("merge {index} ({}) repeats an earlier merge, expected distinct pairs", quoted(merge))]
     DuplicateMerge {
         /// Position in the list of merges.
         index: usize,
@@ -145,6 +166,12 @@ pub enum TextError {
         line: Option<usize>,
         /// What is wrong.
         detail: String,
+    },
+    /// The chat template did not end in time. Its thread goes on until the process ends.
+    #[error("the chat template is still at work after {seconds} s, expected an end within that time")]
+    TemplateTime {
+        /// The time that it had.
+        seconds: u64,
     },
     /// The chat template failed while it ran.
     #[error("the chat template failed{}: {detail}", at(line))]

@@ -1,5 +1,6 @@
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::LazyLock;
 
 use regex::Regex;
 use tokenizers::models::bpe::{BPE, Vocab};
@@ -9,6 +10,9 @@ use super::TextError;
 
 /// Tokens that end an answer wherever a vocabulary has them.
 const STOP_TEXTS: [&str; 5] = ["<|im_end|>", "<|endoftext|>", "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>"];
+
+/// Longest control or user-defined token: each is compared at every position of a text.
+const MAX_SPECIAL_BYTES: usize = 1024;
 
 const PRE_QWEN35: &str =
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+";
@@ -71,7 +75,7 @@ impl Kind {
 pub struct Tokenizer {
     bpe: BPE,
     words: WordSplitter,
-    /// Tokens that ordinary text can never become, and so stay out of the BPE.
+    /// Tokens that no merges of ordinary text lead to, and so stay out of the BPE.
     reserved: HashMap<String, u32>,
     all_special: SpecialSplitter,
     user_defined: SpecialSplitter,
@@ -133,10 +137,16 @@ impl Tokenizer {
             if let Some(&first) = vocab.get(&token).or_else(|| reserved.get(&token)) {
                 return Err(TextError::DuplicateToken { id, first, token });
             }
+            let is_looked_for = matches!(kind, Kind::Control | Kind::UserDefined);
+            if is_looked_for && token.len() > MAX_SPECIAL_BYTES {
+                return Err(TextError::LongToken { id, found: token.len(), max: MAX_SPECIAL_BYTES, token });
+            }
             push_bytes(&mut bytes, &byte_of, kind, id, &token)?;
             ends.push(bytes.len());
             kinds.push(kind);
-            if matches!(kind, Kind::Normal | Kind::UserDefined) {
+            // In the BPE a character stands for a byte, which it is by itself only if it is printable ASCII.
+            let spells_itself = token.bytes().all(|byte| byte.is_ascii_graphic());
+            if kind == Kind::Normal || kind == Kind::UserDefined && spells_itself {
                 vocab.insert(token, id);
             } else {
                 reserved.insert(token, id);
@@ -148,7 +158,7 @@ impl Tokenizer {
         for (has, c) in has_byte.iter_mut().zip(alphabet) {
             *has = vocab.contains_key(c.encode_utf8(&mut [0; 4]) as &str);
         }
-        let user = entries_of(&vocab, &kinds, Kind::UserDefined);
+        let user = entries_of(vocab.iter().chain(&reserved), &kinds, Kind::UserDefined);
         let mut special = entries_of(&reserved, &kinds, Kind::Control);
         special.extend_from_slice(&user);
         let all_special = SpecialSplitter::new(special);
@@ -158,6 +168,8 @@ impl Tokenizer {
         let stop: BTreeSet<u32> = source.eos.into_iter().chain(source.eot).chain(named).collect();
         let bpe = BPE::builder()
             .vocab_and_merges(vocab, merges)
+            // The library's cache belongs to the thread, which keeps it when the tokenizer is gone.
+            .cache_capacity(0)
             .build()
             .map_err(|error| TextError::Bpe { detail: error.to_string() })?;
         Ok(Self {
@@ -366,24 +378,25 @@ fn normalise(text: &str) -> Cow<'_, str> {
     Cow::Owned(normalised.get().to_owned())
 }
 
+fn compile(pattern: &str) -> Regex {
+    Regex::new(&format!(r"\A(?:{pattern})")).expect("the patterns are constants that the tests compile")
+}
+
 /// Cuts ordinary text into the words that the BPE works on.
 #[derive(Debug)]
 struct WordSplitter {
-    regex: Regex,
+    regex: &'static Regex,
 }
 
 impl WordSplitter {
     fn new(pre: &str) -> Result<Self, TextError> {
-        let pattern = match pre {
-            "qwen35" => PRE_QWEN35,
-            "qwen2" => PRE_QWEN2,
-            _ => {
-                return Err(TextError::UnsupportedPre { found: pre.to_owned(), accepted: "\"qwen35\", \"qwen2\"" });
-            }
-        };
-        let regex =
-            Regex::new(&format!(r"\A(?:{pattern})")).expect("the patterns are constants that the tests compile");
-        Ok(Self { regex })
+        static QWEN35: LazyLock<Regex> = LazyLock::new(|| compile(PRE_QWEN35));
+        static QWEN2: LazyLock<Regex> = LazyLock::new(|| compile(PRE_QWEN2));
+        match pre {
+            "qwen35" => Ok(Self { regex: &QWEN35 }),
+            "qwen2" => Ok(Self { regex: &QWEN2 }),
+            _ => Err(TextError::UnsupportedPre { found: pre.to_owned(), accepted: "\"qwen35\", \"qwen2\"" }),
+        }
     }
 
     /// Length of the first word of a text that is not empty.

@@ -42,10 +42,14 @@ pub struct Marks {
     pub pairs: Vec<usize>,
     /// Start of each pair's value type; the value follows 4 bytes later.
     pub types: Vec<usize>,
+    /// Start of the tensor directory.
+    pub directory: usize,
     /// Start of each tensor directory entry: its name's length.
     pub tensors: Vec<usize>,
     /// Start of each entry's dimension count.
     pub dims: Vec<usize>,
+    /// Each entry's data offset, its last field.
+    pub offsets: Vec<usize>,
     /// Start of the tensor data.
     pub data: usize,
 }
@@ -111,6 +115,12 @@ impl GgufWriter {
         self.array(key, STRING, values.len(), &elements)
     }
 
+    /// Takes a pair out again.
+    pub fn without(mut self, key: &str) -> GgufWriter {
+        self.pairs.retain(|(other, ..)| other != key);
+        self
+    }
+
     /// A pair with any type id and any bytes as its value.
     pub fn kv_raw(mut self, key: &str, value_type: u32, value: &[u8]) -> GgufWriter {
         self.pairs.push((key.to_owned(), value_type, value.to_vec()));
@@ -150,7 +160,15 @@ impl GgufWriter {
 
     /// The file, and where its parts lie.
     pub fn to_bytes_with_marks(&self) -> (Vec<u8>, Marks) {
-        let mut marks = Marks { pairs: vec![], types: vec![], tensors: vec![], dims: vec![], data: 0 };
+        let mut marks = Marks {
+            pairs: vec![],
+            types: vec![],
+            directory: 0,
+            tensors: vec![],
+            dims: vec![],
+            offsets: vec![],
+            data: 0,
+        };
         let mut out = b"GGUF".to_vec();
         out.extend(self.version.to_le_bytes());
         out.extend((self.tensors.len() as u64).to_le_bytes());
@@ -162,6 +180,7 @@ impl GgufWriter {
             out.extend(value_type.to_le_bytes());
             out.extend(value);
         }
+        marks.directory = out.len();
         let mut offset = 0;
         for tensor in &self.tensors {
             marks.tensors.push(out.len());
@@ -172,6 +191,7 @@ impl GgufWriter {
                 out.extend(dim.to_le_bytes());
             }
             out.extend(tensor.ggml_type.to_le_bytes());
+            marks.offsets.push(out.len());
             out.extend((offset as u64).to_le_bytes());
             offset += self.aligned(tensor.bytes);
         }

@@ -1,5 +1,8 @@
 //! Shapes of models, the published ones among them, and files of their headers.
 
+// Each test program uses a part of it.
+#![allow(dead_code)]
+
 use std::path::Path;
 
 use super::gguf_writer::GgufWriter;
@@ -301,10 +304,10 @@ pub fn header_only(shape: &Shape, format: impl Fn(&str) -> u32) -> HeaderOnly {
     let mut writer = with_keys(shape.arch, &shape.keys());
     for (name, dims) in shape.tensors() {
         let elements = dims.iter().product::<u64>();
-        let is_matrix = name.ends_with(".weight") && dims.len() > 1 && dims[0] % 32 == 0;
+        let is_matrix = name.ends_with(".weight") && dims.len() > 1 && dims[0].is_multiple_of(32);
         let ggml_type = if is_matrix { format(&name) } else { 0 };
         let (block, bytes) = ggml_type_layout(ggml_type).unwrap();
-        assert!(dims[0] % block == 0, "{name}: rows of {} are no blocks of {block}", dims[0]);
+        assert!(dims[0].is_multiple_of(block), "{name}: rows of {} are no blocks of {block}", dims[0]);
         writer = writer.hole(&name, &dims, ggml_type, (elements / block * bytes) as usize);
     }
     HeaderOnly(writer)
