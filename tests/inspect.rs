@@ -115,8 +115,8 @@ fn what_looks_wrong_is_said() {
     assert_eq!(advice(with_tokenizer(plain(&of(3, 2)), 2, true)), Vec::<String>::new());
     let ends_a_turn = |id, text| {
         format!(
-            "key `qwen4exp.ple.eos_token_id` is {id} (`{text}`), which ends a turn: n-grams would start anew at every turn of a \
-             chat, which models are not trained on; published files have the id of `<|endoftext|>`"
+            "key `qwen4exp.ple.eos_token_id` is {id} (`{text}`), which ends a turn: n-grams start anew at every turn of a \
+             chat, where the published models have the id of `<|endoftext|>`"
         )
     };
     assert_eq!(advice(with_tokenizer(plain(&of(2, 2)), 3, true)), [ends_a_turn(2, "<|im_end|>")]);

@@ -5,7 +5,6 @@
 #[path = "support/device.rs"]
 mod device_choice;
 #[path = "support/gguf_writer.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
 mod gguf_writer;
 #[path = "support/random.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
@@ -14,7 +13,6 @@ mod random;
 #[allow(dead_code, reason = "shared with other tests")]
 mod random_model;
 #[path = "support/shapes.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
 mod shapes;
 #[path = "support/test_device.rs"]
 #[allow(dead_code, reason = "shared with other tests")]
