@@ -135,6 +135,7 @@ fn operations(breakdown: &Breakdown) -> Value {
             "format": op.matrix.map(|(format, _, _)| format.name()),
             "shape": op.matrix.map(|(_, rows, columns)| [rows, columns]),
             "calls": op.calls(),
+            "weight_bytes": op.weight_bytes,
             "bytes": op.bytes,
             "products": op.products,
             "us": op.time().as_micros() as u64,
