@@ -312,6 +312,28 @@ fn an_interrupt_ends_the_answer() {
 }
 
 #[test]
+fn an_interrupt_ends_the_breakdown_and_keeps_the_answer() {
+    let mut child = bankshot(&["run", MODEL, "-p", "Once upon a time", "-n", "400", "--breakdown"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    // The answer is complete, and its tokens are about to be computed again.
+    let mut text = String::new();
+    while !text.contains("n-gram rows") {
+        assert!(errors.read_line(&mut text).unwrap() > 0, "{text}");
+    }
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), nix::sys::signal::Signal::SIGINT).unwrap();
+    errors.read_to_string(&mut text).unwrap();
+    let mut answer = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut answer).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{text}");
+    assert!(answer.starts_with(" there was a quick rabbit") && answer.ends_with('\n'), "{answer}");
+    assert!(text.contains("; ended by ") && !text.contains("with a wait after every operation"), "{text}");
+}
+
+#[test]
 fn two_first_starts_at_once_share_a_cache() {
     let folder = tempfile::tempdir().unwrap();
     let start = || {

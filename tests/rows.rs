@@ -27,6 +27,8 @@ use bankshot::quant::Format;
 use device_choice::test_device;
 
 const TABLE: &str = "per_layer_token_embd.weight";
+/// What the cache counts beside a row's bytes.
+const INDEX_BYTES: u64 = 48;
 
 fn demo() -> Arc<Model> {
     Arc::new(Model::from_static(DEMO_MODEL).unwrap())
@@ -71,7 +73,7 @@ fn rows_are_the_files_whatever_the_cache_holds() {
     let requests: Vec<Vec<u64>> =
         (0..40).map(|_| (0..random.next() % 70).map(|_| random.next() % 300).collect()).collect();
     // None, one row, some, all.
-    for cache_bytes in [0, row_bytes + 24, 40 * (row_bytes + 24), u64::MAX] {
+    for cache_bytes in [0, row_bytes + INDEX_BYTES, 40 * (row_bytes + INDEX_BYTES), u64::MAX] {
         let mut rows = demo_rows(Arc::new(DEMO_MODEL), cache_bytes);
         let mut asked = 0;
         for request in &requests {
@@ -101,7 +103,7 @@ fn rows_are_the_files_whatever_the_cache_holds() {
 #[test]
 fn rows_in_use_outlive_rows_that_are_not() {
     let row_bytes = demo().bound().ple_table.as_ref().unwrap().row_bytes() as u64;
-    let mut rows = demo_rows(Arc::new(DEMO_MODEL), 4 * (row_bytes + 24));
+    let mut rows = demo_rows(Arc::new(DEMO_MODEL), 4 * (row_bytes + INDEX_BYTES));
     // Row 1 is asked for again between rows that are used once.
     for once in 10..40 {
         decode(&mut rows, &[1]);
@@ -191,7 +193,10 @@ fn a_failing_read_ends_its_request_and_nothing_else() {
     // The second chunk's rows cannot be read: the first chunk is in the sequence.
     source.reads.store(0, Ordering::SeqCst);
     source.fails_from.store(reads_of_a_chunk + 3, Ordering::SeqCst);
+    let before = engine.ngram_counters().unwrap();
     assert!(matches!(engine.feed(&ids), Err(EngineError::Row(_))));
+    // What failed is not counted.
+    assert_eq!(engine.ngram_counters().unwrap().reads, before.reads + reads_of_a_chunk);
     assert_eq!(engine.ids(), &ids[..16]);
     // The disk is back, and the sequence goes on where it was.
     source.fails_from.store(u64::MAX, Ordering::SeqCst);
@@ -210,7 +215,7 @@ fn ngrams_are_the_references_at_every_border() {
         let expected: Vec<Vec<u32>> =
             ids.iter().map(|id| oracle.step(*id).iter().map(|logit| logit.to_bits()).collect()).collect();
         let row_bytes = model.bound().ple_table.as_ref().unwrap().row_bytes() as u64;
-        for (chunk, cache_bytes) in [(33, u64::MAX), (8, row_bytes + 24), (1, 0), (3, 64 << 20)] {
+        for (chunk, cache_bytes) in [(33, u64::MAX), (8, row_bytes + INDEX_BYTES), (1, 0), (3, 64 << 20)] {
             let options = TableOptions { ngram_cache_bytes: cache_bytes, ..TableOptions::default() };
             let mut engine = engine_of(Arc::clone(&model), tables(&model, &options), chunk);
             assert_eq!(all_bits(&mut engine, ids), expected, "chunks of {chunk}, cache of {cache_bytes} bytes");

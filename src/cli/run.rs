@@ -81,9 +81,22 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Done> {
         (false, true) => output.text(&format!("{id} ")),
         (false, false) => output.text(piece),
     })?;
+    // Of the answer alone.
+    let ngram_rows = engine.ngram_counters();
+    if !args.json {
+        output.line("")?;
+        eprintln!("{}", summary(&answer));
+        if let Some(counters) = ngram_rows {
+            eprintln!("n-gram rows: {counters}");
+        }
+    }
+    let mut done = if answer.finish == Finish::Interrupted { Done::Interrupted } else { Done::Finished };
     let mut parts = Vec::new();
-    if args.breakdown && answer.finish != Finish::Interrupted {
-        parts = measure(&mut engine, &prompt, &answer)?;
+    if args.breakdown && done == Done::Finished {
+        match measure(&mut engine, &prompt, &answer)? {
+            Some(measured) => parts = measured,
+            None => done = Done::Interrupted,
+        }
     }
     if args.json {
         let mut object = json!({
@@ -92,9 +105,9 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Done> {
             "text": answer.text,
             "finish_reason": answer.finish.name(),
             "timings": answer.timings(load),
-            "ngram_rows": engine.ngram_counters(),
+            "ngram_rows": ngram_rows,
         });
-        if args.breakdown {
+        if !parts.is_empty() {
             object["breakdown"] = parts
                 .iter()
                 .map(|(name, _, part)| ((*name).to_owned(), operations(part)))
@@ -103,28 +116,30 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Done> {
         }
         output.json(&object)?;
     } else {
-        output.line("")?;
-        eprintln!("{}", summary(&answer));
-        if let Some(counters) = engine.ngram_counters() {
-            eprintln!("n-gram rows: {counters}");
-        }
         for (name, usual, part) in parts {
             eprintln!("\n{name}: {:.1} ms, with a wait after every operation:", usual.as_secs_f64() * 1e3);
             eprint!("{part}");
         }
     }
-    Ok(if answer.finish == Finish::Interrupted { Done::Interrupted } else { Done::Finished })
+    Ok(done)
 }
 
+/// A part's name, what it took, and its operations.
+type Part = (&'static str, Duration, Breakdown);
+
 /// Times of the prompt and of the answer's steps: what they took together, and operation by operation in a repetition.
-fn measure(engine: &mut Engine, prompt: &[u32], answer: &Answer) -> Result<Vec<(&'static str, Duration, Breakdown)>> {
+/// `None` after Ctrl-C.
+fn measure(engine: &mut Engine, prompt: &[u32], answer: &Answer) -> Result<Option<Vec<Part>>> {
     engine.reset()?;
     let (mut first, mut steps) = (Breakdown::default(), Breakdown::default());
     engine.feed_measured(prompt, &mut first)?;
     for id in &answer.ids[..answer.decode_steps()] {
+        if interrupt::asked() {
+            return Ok(None);
+        }
         engine.feed_measured(&[*id], &mut steps)?;
     }
-    Ok(vec![("prompt", answer.prompt_time, first), ("answer", answer.decode_time, steps)])
+    Ok(Some(vec![("prompt", answer.prompt_time, first), ("answer", answer.decode_time, steps)]))
 }
 
 /// A breakdown's rows for programs.

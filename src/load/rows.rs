@@ -19,8 +19,8 @@ use crate::quant::{Format, decode_row};
 const READS_IN_FLIGHT: usize = 16;
 /// Bytes of the embedding's rows that are kept.
 const EMBEDDING_CACHE_BYTES: u64 = 8 << 20;
-/// About what the cache's index needs for a row.
-const INDEX_BYTES: u64 = 24;
+/// About what the cache needs beside a row's bytes: an entry of the hash table, and the slot's number and mark.
+const INDEX_BYTES: u64 = 48;
 
 /// Where the bytes of a table come from.
 pub trait ReadAt: Send + Sync {
@@ -67,10 +67,10 @@ pub struct RowError {
     pub cause: io::Error,
 }
 
-/// What a table has been asked for.
+/// What a table has given so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct RowCounters {
-    /// Rows that were asked for.
+    /// Rows that were asked for and given.
     pub rows: u64,
     /// Rows that were in the cache, or asked for more than once in a call.
     pub hits: u64,
@@ -159,11 +159,12 @@ impl RowTable {
                 self.missing.len() - 1
             });
         }
+        let waits = self.read_missing()?;
         let reads = self.missing.len() as u64;
         self.counters.rows += rows.len() as u64;
         self.counters.hits += rows.len() as u64 - reads;
-        self.read_missing()?;
         self.counters.reads += reads;
+        self.counters.waits += waits;
         self.counters.read_bytes += self.fresh.len() as u64;
         for (row, out) in rows.iter().zip(out.chunks_exact_mut(self.cols)) {
             let bytes = match self.places.get(row) {
@@ -187,8 +188,9 @@ impl RowTable {
         self.counters
     }
 
-    /// Fills `fresh` with the missing rows: first with all that need no waiting, then with the others side by side.
-    fn read_missing(&mut self) -> Result<(), RowError> {
+    /// Fills `fresh` with the missing rows: first with all that need no waiting, then with the others side by side. Gives
+    /// the number of the latter.
+    fn read_missing(&mut self) -> Result<u64, RowError> {
         self.fresh.resize(self.missing.len() * self.row_bytes, 0);
         let (start, row_bytes) = (self.start, self.row_bytes);
         let offset = |row: u64| start.saturating_add(row.saturating_mul(row_bytes as u64));
@@ -198,8 +200,7 @@ impl RowTable {
                 waiting.push((*row, to));
             }
         }
-        self.counters.waits += waiting.len() as u64;
-        let threads = READS_IN_FLIGHT.min(waiting.len());
+        let waits = waiting.len();
         let (work, failed) = (Mutex::new(waiting.into_iter()), Mutex::new(None));
         let source = &*self.source;
         let next = || work.lock().expect("no reader panics").next();
@@ -212,13 +213,16 @@ impl RowTable {
             }
         };
         std::thread::scope(|scope| {
-            for _ in 1..threads {
-                scope.spawn(reader);
+            for _ in 1..READS_IN_FLIGHT.min(waits) {
+                // Where there are no more threads to be had, those that there are read all.
+                if std::thread::Builder::new().spawn_scoped(scope, reader).is_err() {
+                    break;
+                }
             }
             reader();
         });
         match failed.into_inner().expect("no reader panics") {
-            None => Ok(()),
+            None => Ok(waits as u64),
             Some((row, cause)) => {
                 let (path, tensor) = (self.path.clone(), self.tensor.clone());
                 Err(RowError { path, tensor, row, offset: offset(row), bytes: row_bytes, cause })
