@@ -25,7 +25,7 @@ extern "C" {
 #endif
 
 #define XK_ABI_MAJOR 1u
-#define XK_ABI_MINOR 0u
+#define XK_ABI_MINOR 1u
 
 typedef int32_t xk_status;
 
@@ -82,12 +82,17 @@ typedef struct xk_device_info {
     char vendor[64];
     char driver[64];
     char backend[32]; /* "opencl", "level_zero" or "cuda" */
+    /*
+     * Device memory that is free at the moment of the call, or 0 if the driver does not say. Level Zero says it only in
+     * a process whose environment has ZES_ENABLE_SYSMAN=1; the OpenCL CPU device never does.
+     */
+    uint64_t free_bytes;
 } xk_device_info;
 
 /* How many usable devices there are: Level Zero and CUDA GPUs first, then the OpenCL CPU. Threads: any. */
 xk_status xk_device_count(uint32_t *count);
 
-/* Facts about one device. info->struct_size is read and kept. Threads: any. */
+/* Facts about one device, asked anew at every call. info->struct_size is read and kept. Threads: any. */
 xk_status xk_device_info_get(uint32_t index, xk_device_info *info);
 
 /* ---- cards ----------------------------------------------------------------------------------------------------- */
@@ -95,12 +100,27 @@ xk_status xk_device_info_get(uint32_t index, xk_device_info *info);
 typedef struct xk_card_desc {
     uint32_t struct_size;
     uint32_t device_index;
-    uint32_t part_count; /* 0 or 1: the whole device; n: split it into n equal sub-devices and take part_index */
+    uint32_t part_count; /* 0 or 1: the whole device; n: part_index of n parts */
     uint32_t part_index;
 } xk_card_desc;
 
+/*
+ * Parts are for tests of several cards on one processor. Each is a card with a context of its own.
+ *  - Up to as many parts as there are compute units are sub-devices of equally many units each.
+ *  - More parts share the units: part i is the sub-device of unit i modulo the number of units.
+ *  - A device that cannot be split into equal parts, as a GPU or a single unit, is shared whole by all parts.
+ */
+
 /* One device with a context of its own. The caller owns *out. Threads: any. */
 xk_status xk_card_create(const xk_card_desc *desc, xk_card **out);
+
+/*
+ * Whether a queue of `to` may name device memory of `from` in xk_queue_copy_peer: 1 or 0. 1 for one card, for parts of
+ * the OpenCL CPU device, and for CUDA devices whose driver says so. 0 for two cards of Level Zero: their contexts are
+ * separate, and drivers are known that report peer access where copies are wrong. A 1 is what the driver says;
+ * only a comparison of copied data proves it. Threads: any.
+ */
+xk_status xk_card_peer(xk_card *to, xk_card *from, uint32_t *possible);
 
 /* Drops the caller's hold on the card. */
 void xk_card_destroy(xk_card *card);
@@ -132,8 +152,21 @@ void xk_queue_destroy(xk_queue *queue);
 /* Waits until everything enqueued so far is done. */
 xk_status xk_queue_wait(xk_queue *queue);
 
+/*
+ * Whether everything enqueued so far is done: 1 or 0. Never waits. A poisoned queue and one that records a graph answer
+ * too; what is being recorded does not count.
+ */
+xk_status xk_queue_idle(xk_queue *queue, uint32_t *idle);
+
 /* Copies between any two of: device memory, pinned host memory, plain host memory (retained until a wait). */
 xk_status xk_queue_copy(xk_queue *queue, void *dst, const void *src, uint64_t bytes);
+
+/*
+ * Copies device memory of a card that xk_card_peer allows to memory of the queue's card. The copy is ordered in this
+ * queue only, and the caller keeps the source's memory until the copy is done: xk_arena_destroy waits for the queues of
+ * the source's card, which this queue is not one of.
+ */
+xk_status xk_queue_copy_peer(xk_queue *queue, void *dst, const void *src, uint64_t bytes);
 
 /* Sets `bytes` bytes at dst to `value`. */
 xk_status xk_queue_fill(xk_queue *queue, void *dst, uint8_t value, uint64_t bytes);
@@ -201,6 +234,57 @@ xk_status xk_graph_launch(xk_queue *queue, xk_graph *graph);
 
 /* Waits for every queue of the card, then frees the graph. */
 void xk_graph_destroy(xk_graph *graph);
+
+/* ---- faults and counts, for tests ------------------------------------------------------------------------------ */
+
+/*
+ * A fault makes a device that works look like one that fails, so that a test can let each operation fail in turn.
+ * There is one at a time, for the whole process. `after` is the number of the operation of that kind that fails: 0 is
+ * the next one. What the text names is a fault set by a test.
+ *
+ *  ALLOCATION  that arena is not there: XK_ERR_DEVICE_MEMORY, or XK_ERR_HOST_MEMORY for XK_MEMORY_HOST
+ *  LAUNCH      that launch of a kernel or a graph, or recording of a kernel, fails with XK_ERR_DEVICE
+ *  COPY        that copy, peer copy or fill fails with XK_ERR_DEVICE
+ *  LOST        from that launch on, submissions, waits and xk_queue_idle fail with XK_ERR_DEVICE_LOST, on every queue
+ *              and event; waits do wait first
+ *  STALL       from that launch on, xk_queue_idle and xk_event_done say 0 on every queue and event; the work goes on,
+ *              and waits return when it is done
+ *  PEER        from that peer copy on, peer copies succeed and write wrong bytes
+ *
+ * A failing LAUNCH, COPY or LOST is not submitted, and poisons its queue as a real failure does.
+ */
+#define XK_FAULT_NONE 0u
+#define XK_FAULT_ALLOCATION 1u
+#define XK_FAULT_LAUNCH 2u
+#define XK_FAULT_COPY 3u
+#define XK_FAULT_LOST 4u
+#define XK_FAULT_STALL 5u
+#define XK_FAULT_PEER 6u
+
+/* Sets the fault, or none, and starts to count. Threads: any. */
+xk_status xk_fault_set(uint32_t kind, uint64_t after);
+
+/*
+ * How many operations of a kind there were since xk_fault_set, the failing one among them; LOST and STALL count
+ * launches. All kinds count whichever is set, and none while XK_FAULT_NONE is. With `after` UINT64_MAX nothing fails,
+ * which tells how many operations a piece of work has. Threads: any.
+ */
+xk_status xk_fault_count(uint32_t kind, uint64_t *n);
+
+typedef struct xk_live {
+    uint32_t struct_size;
+    uint32_t reserved;
+    uint64_t cards;
+    uint64_t arenas;
+    uint64_t arena_bytes;
+    uint64_t queues;
+    uint64_t events;
+    uint64_t modules;
+    uint64_t graphs;
+} xk_live;
+
+/* How many handles of the process are not destroyed yet. live->struct_size is read and kept. Threads: any. */
+xk_status xk_live_objects(xk_live *live);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,7 @@
 //! Devices and cards.
 
 use super::status::{check, handshake};
-use super::{DeviceError, sys};
+use super::{DeviceError, host_free_bytes, sys};
 use std::ffi::c_char;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
@@ -24,9 +24,12 @@ pub struct DeviceInfo {
     /// Largest single allocation that the driver promises.
     pub max_alloc_bytes: u64,
     pub local_bytes: u64,
+    /// Device memory that was free when this was asked; none if the driver does not say, see `xk.h`.
+    pub free_bytes: Option<u64>,
 }
 
-/// A sub-device: part `index` of `count` equal ones.
+/// Part `index` of `count` of a device: a sub-device of some compute units, or one that it shares with other parts if
+/// the device has fewer units than `count` or cannot be split; see `xk.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
     pub index: u32,
@@ -64,6 +67,7 @@ fn device(index: u32) -> Result<DeviceInfo, DeviceError> {
         global_bytes: raw.global_bytes,
         max_alloc_bytes: raw.max_alloc_bytes,
         local_bytes: raw.local_bytes,
+        free_bytes: (raw.free_bytes != 0).then_some(raw.free_bytes),
     })
 }
 
@@ -119,6 +123,26 @@ impl Card {
 
     pub fn info(&self) -> &DeviceInfo {
         &self.0.info
+    }
+
+    /// Memory that is free now: what the driver says, for the CPU device what the host has, else all of the device's.
+    pub fn free_bytes(&self) -> u64 {
+        let now = if self.0.info.is_cpu {
+            host_free_bytes()
+        } else {
+            device(self.0.info.index).ok().and_then(|info| info.free_bytes)
+        };
+        now.unwrap_or(self.0.info.global_bytes)
+    }
+
+    /// Whether a queue of this card may name device memory of another in [`Queue::copy_from_peer`]; see `xk_card_peer`.
+    ///
+    /// [`Queue::copy_from_peer`]: super::Queue::copy_from_peer
+    pub(super) fn may_copy_from(&self, from: &Card) -> Result<bool, DeviceError> {
+        let mut possible = 0;
+        // SAFETY: both cards are live and the out-pointer is to a live number.
+        check(unsafe { sys::xk_card_peer(self.raw(), from.raw(), &mut possible) })?;
+        Ok(possible == 1)
     }
 
     /// Whether two values are the same card.

@@ -7,9 +7,13 @@
 mod arena;
 pub mod cache;
 mod card;
+#[doc(hidden)]
+pub mod fault;
 mod graph;
 pub mod kernels;
+mod memory;
 mod module;
+mod peer;
 mod queue;
 mod selftest;
 mod status;
@@ -20,7 +24,9 @@ pub use arena::{Arena, MemoryKind, Span};
 pub(crate) use card::text;
 pub use card::{Card, DeviceInfo, Part, devices};
 pub use graph::Graph;
+pub use memory::host_free_bytes;
 pub use module::{Kernel, Module};
+pub use peer::peer_works;
 pub use queue::{Event, Queue};
 pub use selftest::canary;
 pub use status::{DeviceError, Status, check};

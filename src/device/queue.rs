@@ -4,6 +4,10 @@ use super::status::check;
 use super::{Arena, Card, DeviceError, Graph, Kernel, Module, Span, Status, sys};
 use std::cell::RefCell;
 use std::ptr::{NonNull, null_mut};
+use std::time::{Duration, Instant};
+
+/// How often [`Queue::drain`] looks.
+const POLL: Duration = Duration::from_micros(200);
 
 /// What a recorded graph uses, and therefore keeps.
 #[derive(Debug, Default)]
@@ -21,6 +25,8 @@ pub struct Queue {
     card: Card,
     /// While a graph is being recorded.
     recording: RefCell<Option<Kept>>,
+    /// Arenas of other cards that work in flight may use: their destruction does not wait for this queue.
+    foreign: RefCell<Vec<Arena>>,
 }
 
 // SAFETY: the ABI ties no queue to a thread; it asks for one call at a time, which `!Sync` gives.
@@ -48,7 +54,7 @@ impl Queue {
         // SAFETY: the card is live and the out-pointer is to a live pointer.
         check(unsafe { sys::xk_queue_create(card.raw(), flags, &mut raw) })?;
         let raw = NonNull::new(raw).expect("xk_queue_create gives a queue with XK_OK");
-        Ok(Self { raw, card: card.clone(), recording: RefCell::new(None) })
+        Ok(Self { raw, card: card.clone(), recording: RefCell::new(None), foreign: RefCell::default() })
     }
 
     pub fn card(&self) -> &Card {
@@ -62,7 +68,31 @@ impl Queue {
 
     pub fn wait(&self) -> Result<(), DeviceError> {
         // SAFETY: the queue is live, and `!Sync` makes this its only call.
-        check(unsafe { sys::xk_queue_wait(self.raw()) })
+        check(unsafe { sys::xk_queue_wait(self.raw()) })?;
+        self.foreign.borrow_mut().clear();
+        Ok(())
+    }
+
+    /// Waits at most `deadline` until everything enqueued is done, also on a poisoned queue. False when time is over, or
+    /// when the device does not answer.
+    pub fn drain(&self, deadline: Duration) -> bool {
+        let start = Instant::now();
+        loop {
+            let mut idle = 0;
+            // SAFETY: the queue is live and the out-pointer is to a live number.
+            if check(unsafe { sys::xk_queue_idle(self.raw(), &mut idle) }).is_err() {
+                return false;
+            }
+            if idle == 1 {
+                self.foreign.borrow_mut().clear();
+                return true;
+            }
+            let left = deadline.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                return false;
+            }
+            std::thread::sleep(left.min(POLL));
+        }
     }
 
     /// Copies one span to another of the same length.
@@ -72,6 +102,33 @@ impl Queue {
         self.keep(src);
         // SAFETY: both ranges are inside live arenas, whose destruction waits for this queue.
         check(unsafe { sys::xk_queue_copy(self.raw(), dst.ptr(), src.ptr(), dst.bytes()) })
+    }
+
+    /// Copies a span of a card to a span of the same length on this queue's card, if [`peer_works`] between them. The
+    /// caller sees to it that the source is written before, and is not written until the copy is done: queues of two
+    /// cards know nothing of each other.
+    ///
+    /// [`peer_works`]: super::peer_works
+    pub fn copy_from_peer(&self, dst: &Span, src: &Span) -> Result<(), DeviceError> {
+        const CALL: &str = "Queue::copy_from_peer";
+        same_length(CALL, dst.bytes(), src.bytes())?;
+        if !dst.arena().card().is(&self.card) {
+            let text = format!("{CALL}: dst: expected memory of the queue's card, got memory of another card");
+            return Err(DeviceError { status: Status::VALUE, text });
+        }
+        if !self.card.may_copy_from(src.arena().card())? {
+            let text = format!(
+                "{CALL}: src: expected memory that {} can read, got memory of {} ({})",
+                self.card.info().name,
+                src.arena().card().info().name,
+                src.arena().card().info().backend
+            );
+            return Err(DeviceError { status: Status::UNSUPPORTED, text });
+        }
+        self.keep(dst);
+        self.keep(src);
+        // SAFETY: both ranges are inside live arenas; dst's destruction waits for this queue, and src is kept.
+        check(unsafe { sys::xk_queue_copy_peer(self.raw(), dst.ptr(), src.ptr(), dst.bytes()) })
     }
 
     pub fn fill(&self, dst: &Span, value: u8) -> Result<(), DeviceError> {
@@ -137,12 +194,18 @@ impl Queue {
         check(unsafe { sys::xk_graph_launch(self.raw(), graph.raw()) })
     }
 
-    /// Tells a recording that it uses a span; nothing to do otherwise. Op launches call it for every span.
+    /// Keeps a span's memory alive: for a recording until its graph is dropped, and memory of another card until a wait.
+    /// Memory of the queue's card waits for the queue by itself. Op launches call it for every span.
     pub fn keep(&self, span: &Span) {
-        if let Some(kept) = self.recording.borrow_mut().as_mut()
-            && !kept.arenas.iter().any(|a| a.is(span.arena()))
-        {
-            kept.arenas.push(span.arena().clone());
+        let push = |arenas: &mut Vec<Arena>| {
+            if !arenas.iter().any(|a| a.is(span.arena())) {
+                arenas.push(span.arena().clone());
+            }
+        };
+        if let Some(kept) = self.recording.borrow_mut().as_mut() {
+            push(&mut kept.arenas);
+        } else if !span.arena().card().is(&self.card) {
+            push(&mut self.foreign.borrow_mut());
         }
     }
 

@@ -1,7 +1,7 @@
 // Made by tests/bindings.rs from include/xk_ops.h; see there. Do not edit.
 
 pub const XK_ABI_MAJOR: u32 = 1;
-pub const XK_ABI_MINOR: u32 = 0;
+pub const XK_ABI_MINOR: u32 = 1;
 pub const XK_OK: u32 = 0;
 pub const XK_ERR_NULL: u32 = 1;
 pub const XK_ERR_VALUE: u32 = 2;
@@ -18,6 +18,13 @@ pub const XK_ERR_INTERNAL: u32 = 90;
 pub const XK_MEMORY_DEVICE: u32 = 0;
 pub const XK_MEMORY_HOST: u32 = 1;
 pub const XK_QUEUE_PROFILING: u32 = 1;
+pub const XK_FAULT_NONE: u32 = 0;
+pub const XK_FAULT_ALLOCATION: u32 = 1;
+pub const XK_FAULT_LAUNCH: u32 = 2;
+pub const XK_FAULT_COPY: u32 = 3;
+pub const XK_FAULT_LOST: u32 = 4;
+pub const XK_FAULT_STALL: u32 = 5;
+pub const XK_FAULT_PEER: u32 = 6;
 pub const XK_CANARY_OUTPUTS: u32 = 6;
 pub const XK_ACT_SILU: u32 = 0;
 pub const XK_ACT_SWIGLU: u32 = 1;
@@ -74,10 +81,11 @@ pub struct xk_device_info {
     pub vendor: [::core::ffi::c_char; 64usize],
     pub driver: [::core::ffi::c_char; 64usize],
     pub backend: [::core::ffi::c_char; 32usize],
+    pub free_bytes: u64,
 }
 #[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
-    ["Size of xk_device_info"][::core::mem::size_of::<xk_device_info>() - 336usize];
+    ["Size of xk_device_info"][::core::mem::size_of::<xk_device_info>() - 344usize];
     ["Alignment of xk_device_info"][::core::mem::align_of::<xk_device_info>() - 8usize];
     ["Offset of field: xk_device_info::struct_size"][::core::mem::offset_of!(xk_device_info, struct_size) - 0usize];
     ["Offset of field: xk_device_info::is_cpu"][::core::mem::offset_of!(xk_device_info, is_cpu) - 4usize];
@@ -95,6 +103,7 @@ const _: () = {
     ["Offset of field: xk_device_info::vendor"][::core::mem::offset_of!(xk_device_info, vendor) - 176usize];
     ["Offset of field: xk_device_info::driver"][::core::mem::offset_of!(xk_device_info, driver) - 240usize];
     ["Offset of field: xk_device_info::backend"][::core::mem::offset_of!(xk_device_info, backend) - 304usize];
+    ["Offset of field: xk_device_info::free_bytes"][::core::mem::offset_of!(xk_device_info, free_bytes) - 336usize];
 };
 impl Default for xk_device_info {
     fn default() -> Self {
@@ -160,6 +169,33 @@ impl Default for xk_module_desc {
         }
     }
 }
+#[repr(C)]
+#[derive(Debug, Default, Copy, Clone)]
+pub struct xk_live {
+    pub struct_size: u32,
+    pub reserved: u32,
+    pub cards: u64,
+    pub arenas: u64,
+    pub arena_bytes: u64,
+    pub queues: u64,
+    pub events: u64,
+    pub modules: u64,
+    pub graphs: u64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of xk_live"][::core::mem::size_of::<xk_live>() - 64usize];
+    ["Alignment of xk_live"][::core::mem::align_of::<xk_live>() - 8usize];
+    ["Offset of field: xk_live::struct_size"][::core::mem::offset_of!(xk_live, struct_size) - 0usize];
+    ["Offset of field: xk_live::reserved"][::core::mem::offset_of!(xk_live, reserved) - 4usize];
+    ["Offset of field: xk_live::cards"][::core::mem::offset_of!(xk_live, cards) - 8usize];
+    ["Offset of field: xk_live::arenas"][::core::mem::offset_of!(xk_live, arenas) - 16usize];
+    ["Offset of field: xk_live::arena_bytes"][::core::mem::offset_of!(xk_live, arena_bytes) - 24usize];
+    ["Offset of field: xk_live::queues"][::core::mem::offset_of!(xk_live, queues) - 32usize];
+    ["Offset of field: xk_live::events"][::core::mem::offset_of!(xk_live, events) - 40usize];
+    ["Offset of field: xk_live::modules"][::core::mem::offset_of!(xk_live, modules) - 48usize];
+    ["Offset of field: xk_live::graphs"][::core::mem::offset_of!(xk_live, graphs) - 56usize];
+};
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
 pub struct xk_canary_args {
@@ -842,7 +878,15 @@ unsafe extern "C" {
     pub fn xk_queue_create(card: *mut xk_card, flags: u32, out: *mut *mut xk_queue) -> xk_status;
     pub fn xk_queue_destroy(queue: *mut xk_queue);
     pub fn xk_queue_wait(queue: *mut xk_queue) -> xk_status;
+    pub fn xk_queue_idle(queue: *mut xk_queue, idle: *mut u32) -> xk_status;
     pub fn xk_queue_copy(
+        queue: *mut xk_queue,
+        dst: *mut ::core::ffi::c_void,
+        src: *const ::core::ffi::c_void,
+        bytes: u64,
+    ) -> xk_status;
+    pub fn xk_card_peer(to: *mut xk_card, from: *mut xk_card, possible: *mut u32) -> xk_status;
+    pub fn xk_queue_copy_peer(
         queue: *mut xk_queue,
         dst: *mut ::core::ffi::c_void,
         src: *const ::core::ffi::c_void,
@@ -867,6 +911,9 @@ unsafe extern "C" {
     pub fn xk_graph_end(queue: *mut xk_queue, out: *mut *mut xk_graph) -> xk_status;
     pub fn xk_graph_launch(queue: *mut xk_queue, graph: *mut xk_graph) -> xk_status;
     pub fn xk_graph_destroy(graph: *mut xk_graph);
+    pub fn xk_fault_set(kind: u32, after: u64) -> xk_status;
+    pub fn xk_fault_count(kind: u32, n: *mut u64) -> xk_status;
+    pub fn xk_live_objects(live: *mut xk_live) -> xk_status;
     pub fn xk_op_canary(queue: *mut xk_queue, args: *const xk_canary_args) -> xk_status;
     pub fn xk_op_matmul(queue: *mut xk_queue, args: *const xk_matmul_args) -> xk_status;
     pub fn xk_op_hyper_start(queue: *mut xk_queue, args: *const xk_hyper_start_args) -> xk_status;

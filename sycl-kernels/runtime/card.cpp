@@ -122,6 +122,13 @@ static xk_device_info describe(const sycl::device &device) {
     put(out.vendor, device.get_info<info::vendor>());
     put(out.driver, device.get_info<info::driver_version>());
     put(out.backend, backend_name(device.get_backend()));
+    if (device.has(sycl::aspect::ext_intel_free_memory)) {
+        try {
+            out.free_bytes = device.get_info<sycl::ext::intel::info::device::free_memory>();
+        } catch (const sycl::exception &) {
+            // A driver that can say it in principle, and not now.
+        }
+    }
     return out;
 }
 
@@ -141,17 +148,40 @@ void Card::wait_all() noexcept {
 }
 
 static sycl::device part_of(const sycl::device &device, uint32_t count, uint32_t index) {
+    namespace info = sycl::info::device;
+    constexpr auto equally = sycl::info::partition_property::partition_equally;
     if (count <= 1) {
         return device;
-    }
-    const uint32_t units = device.get_info<sycl::info::device::max_compute_units>();
-    if (count > units) {
-        fail(XK_ERR_VALUE, "part_count", "at most the " + std::to_string(units) + " compute units", count);
     }
     if (index >= count) {
         fail(XK_ERR_VALUE, "part_index", "less than part_count " + std::to_string(count), index);
     }
-    return device.create_sub_devices<sycl::info::partition_property::partition_equally>(units / count).at(index);
+    const auto ways = device.get_info<info::partition_properties>();
+    const uint32_t units = device.get_info<info::max_compute_units>();
+    if (units == 1 || std::find(ways.begin(), ways.end(), equally) == ways.end()) {
+        return device;
+    }
+    const uint32_t units_each = std::max(units / count, 1u);
+    return device.create_sub_devices<equally>(units_each).at(index % units);
+}
+
+static bool can_copy(const Card &to, const Card &from) {
+    if (&to == &from) {
+        return true;
+    }
+    if (to.backend != from.backend) {
+        return false;
+    }
+    switch (to.backend) {
+    case sycl::backend::opencl:
+        // One processor, one address space.
+        return to.device.is_cpu() && from.device.is_cpu();
+    case sycl::backend::ext_oneapi_cuda:
+        // Asking is not for other backends: OpenCL's ends the process.
+        return to.device == from.device || sycl::device(to.device).ext_oneapi_can_access_peer(from.device);
+    default:
+        return false;
+    }
 }
 
 } // namespace xk
@@ -168,13 +198,7 @@ xk_status xk_device_count(uint32_t *count) {
 xk_status xk_device_info_get(uint32_t index, xk_device_info *info) {
     return guard("xk_device_info_get", [&] {
         require(info, "info");
-        const uint32_t bytes = info->struct_size;
-        if (bytes < sizeof(xk_device_info)) {
-            fail(XK_ERR_STRUCT, "info", "struct_size of at least " + std::to_string(sizeof(xk_device_info)), bytes);
-        }
-        xk_device_info found = describe(device_at(index));
-        found.struct_size = bytes;
-        std::memcpy(info, &found, sizeof(found));
+        write_struct(describe(device_at(index)), info, "info", offsetof(xk_device_info, free_bytes));
     });
 }
 
@@ -194,6 +218,15 @@ void xk_card_destroy(xk_card *card) {
     }
 }
 
+xk_status xk_card_peer(xk_card *to, xk_card *from, uint32_t *possible) {
+    return guard("xk_card_peer", [&] {
+        require(to, "to");
+        require(from, "from");
+        require(possible, "possible");
+        *possible = can_copy(*to->card, *from->card) ? 1 : 0;
+    });
+}
+
 xk_status xk_arena_create(xk_card *card, uint64_t bytes, uint32_t kind, xk_arena **out) {
     return guard("xk_arena_create", [&] {
         require(card, "card");
@@ -210,12 +243,16 @@ xk_status xk_arena_create(xk_card *card, uint64_t bytes, uint32_t kind, xk_arena
         if (kind == XK_MEMORY_DEVICE && bytes > most) {
             fail(XK_ERR_DEVICE_MEMORY, "bytes", "at most the card's " + std::to_string(most), bytes);
         }
-        auto arena = std::make_unique<xk_arena>(xk_arena{card->card, nullptr});
+        auto arena = std::make_unique<xk_arena>(xk_arena{card->card, nullptr, Live(figures.arena_bytes, bytes)});
         const auto usm = kind == XK_MEMORY_DEVICE ? sycl::usm::alloc::device : sycl::usm::alloc::host;
         try {
-            arena->base = sycl::aligned_alloc(64, bytes, c.device, c.context, usm);
-        } catch (const sycl::exception &) {
-            arena->base = nullptr;
+            if (!fault_hits(Operation::allocation)) {
+                arena->base = sycl::aligned_alloc(64, bytes, c.device, c.context, usm);
+            }
+        } catch (const sycl::exception &e) {
+            if (status_of(e) == XK_ERR_DEVICE_LOST) {
+                throw;
+            }
         }
         if (arena->base == nullptr) {
             const uint64_t single = c.device.get_info<sycl::info::device::max_mem_alloc_size>();

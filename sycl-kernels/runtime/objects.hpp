@@ -1,6 +1,7 @@
 // What stands behind the handles of xk.h. Only for the runtime's own files.
 #pragma once
 
+#include "fault.hpp"
 #include "runtime.hpp"
 
 #include <sycl/sycl.hpp>
@@ -76,11 +77,14 @@ struct Module {
 
 struct xk_card {
     std::shared_ptr<xk::Card> card;
+    xk::Live live{xk::figures.cards};
 };
 
 struct xk_arena {
     std::shared_ptr<xk::Card> card;
     void *base;
+    xk::Live live_bytes;
+    xk::Live live{xk::figures.arenas};
 };
 
 struct xk_queue {
@@ -92,12 +96,16 @@ struct xk_queue {
     uint64_t submitted = 0;
     std::string last_op;
     std::optional<xk::Recording> recording;
+    xk::Live live{xk::figures.queues};
 
     // Runs one submission; what it throws poisons the queue with the op's name and number.
-    template <class F> void submit(const char *op, F &&body) {
+    template <class F> void submit(const char *op, xk::Operation operation, F &&body) {
         poison->check();
         ++submitted;
         try {
+            if (xk::fault_hits(operation)) {
+                xk::fault_fail();
+            }
             body();
         } catch (const sycl::exception &e) {
             throw failed(op, xk::status_of(e), e.what());
@@ -118,6 +126,7 @@ struct xk_event {
     std::shared_ptr<xk::Poison> poison;
     sycl::event event;
     bool profiling;
+    xk::Live live{xk::figures.events};
 };
 
 struct xk_kernel {
@@ -130,9 +139,11 @@ struct xk_kernel {
 
 struct xk_module {
     xk::Module module;
+    xk::Live live{xk::figures.modules};
 };
 
 struct xk_graph {
     std::shared_ptr<xk::Card> card;
     xk::Executable graph;
+    xk::Live live{xk::figures.graphs};
 };

@@ -20,6 +20,7 @@ void xk_queue::wait() {
     poison->check();
     try {
         queue.wait_and_throw();
+        fault_check_lost();
     } catch (const sycl::exception &e) {
         const std::string text =
             "found at a wait after operation " + std::to_string(submitted) + " (" + last_op + "): " + e.what();
@@ -48,7 +49,7 @@ void launch_args(xk_queue &queue, xk_kernel &kernel, size_t groups, size_t local
     if (kernel.card != queue.card.get()) {
         fail(XK_ERR_VALUE, kernel.name.c_str(), "a kernel of the queue's card", "one of another card");
     }
-    queue.submit(kernel.name.c_str(), [&] {
+    queue.submit(kernel.name.c_str(), Operation::launch, [&] {
         ex::submit(queue.queue, [&](sycl::handler &h) {
             for (size_t i = 0; i < count; ++i) {
                 if (args[i].is_pointer) {
@@ -127,12 +128,36 @@ xk_status xk_queue_wait(xk_queue *queue) {
     });
 }
 
+xk_status xk_queue_idle(xk_queue *queue, uint32_t *idle) {
+    return guard("xk_queue_idle", [&] {
+        require(queue, "queue");
+        require(idle, "idle");
+        fault_check_lost();
+        *idle = queue->queue.ext_oneapi_empty() && !fault_stalls() ? 1 : 0;
+    });
+}
+
 xk_status xk_queue_copy(xk_queue *queue, void *dst, const void *src, uint64_t bytes) {
     return guard("xk_queue_copy", [&] {
         require(queue, "queue");
         require(dst, "dst");
         require(src, "src");
-        queue->submit("copy", [&] { ex::memcpy(queue->queue, dst, const_cast<void *>(src), bytes); });
+        queue->submit("copy", Operation::copy, [&] { ex::memcpy(queue->queue, dst, const_cast<void *>(src), bytes); });
+    });
+}
+
+xk_status xk_queue_copy_peer(xk_queue *queue, void *dst, const void *src, uint64_t bytes) {
+    return guard("xk_queue_copy_peer", [&] {
+        require(queue, "queue");
+        require(dst, "dst");
+        require(src, "src");
+        queue->submit("peer copy", Operation::peer_copy, [&] {
+            if (fault_spoils_peer_copies()) {
+                ex::memset(queue->queue, dst, 0x5A, bytes);
+            } else {
+                ex::memcpy(queue->queue, dst, const_cast<void *>(src), bytes);
+            }
+        });
     });
 }
 
@@ -140,7 +165,7 @@ xk_status xk_queue_fill(xk_queue *queue, void *dst, uint8_t value, uint64_t byte
     return guard("xk_queue_fill", [&] {
         require(queue, "queue");
         require(dst, "dst");
-        queue->submit("fill", [&] { ex::memset(queue->queue, dst, value, bytes); });
+        queue->submit("fill", Operation::copy, [&] { ex::memset(queue->queue, dst, value, bytes); });
     });
 }
 
@@ -150,7 +175,7 @@ xk_status xk_event_record(xk_queue *queue, xk_event **out) {
         require(out, "out");
         queue->not_recording("queue");
         auto event = std::make_unique<xk_event>(xk_event{queue->card, queue->poison, {}, queue->profiling});
-        queue->submit("event", [&] {
+        queue->submit("event", Operation::other, [&] {
             event->event =
                 queue->profiling ? ex::submit_profiling_tag(queue->queue) : queue->queue.ext_oneapi_submit_barrier();
         });
@@ -164,6 +189,7 @@ xk_status xk_event_wait(xk_event *event) {
         event->poison->check();
         try {
             event->event.wait_and_throw();
+            fault_check_lost();
         } catch (const sycl::exception &e) {
             event->poison->set(status_of(e), std::string("found at a wait for an event: ") + e.what());
         }
@@ -176,8 +202,9 @@ xk_status xk_event_done(xk_event *event, uint32_t *done) {
         require(event, "event");
         require(done, "done");
         event->poison->check();
+        fault_check_lost();
         const auto status = event->event.get_info<sycl::info::event::command_execution_status>();
-        *done = status == sycl::info::event_command_status::complete ? 1 : 0;
+        *done = status == sycl::info::event_command_status::complete && !fault_stalls() ? 1 : 0;
     });
 }
 
@@ -189,7 +216,8 @@ xk_status xk_queue_wait_event(xk_queue *queue, const xk_event *event) {
         if (queue->card != event->card) {
             fail(XK_ERR_VALUE, "event", "one of the queue's card", "one of another card");
         }
-        queue->submit("wait for an event", [&] { queue->queue.ext_oneapi_submit_barrier({event->event}); });
+        queue->submit("wait for an event", Operation::other,
+                      [&] { queue->queue.ext_oneapi_submit_barrier({event->event}); });
     });
 }
 
@@ -244,7 +272,7 @@ xk_status xk_graph_launch(xk_queue *queue, xk_graph *graph) {
         if (queue->card != graph->card) {
             fail(XK_ERR_VALUE, "graph", "one of the queue's card", "one of another card");
         }
-        queue->submit("graph", [&] { ex::execute_graph(queue->queue, graph->graph); });
+        queue->submit("graph", Operation::launch, [&] { ex::execute_graph(queue->queue, graph->graph); });
     });
 }
 

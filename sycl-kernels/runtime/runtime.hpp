@@ -66,6 +66,17 @@ template <class T> T read_struct(const T *from, const char *what, uint32_t first
     return copy;
 }
 
+// Fills a sized struct as far as the caller has it. struct_size stays the caller's.
+template <class T> void write_struct(T from, T *to, const char *what, uint32_t first_version_bytes = sizeof(T)) {
+    require(to, what);
+    const uint32_t bytes = to->struct_size;
+    if (bytes < first_version_bytes) {
+        fail(XK_ERR_STRUCT, what, "struct_size of at least " + std::to_string(first_version_bytes), bytes);
+    }
+    from.struct_size = bytes;
+    std::memcpy(to, &from, bytes < sizeof(T) ? bytes : sizeof(T));
+}
+
 // One kernel argument: a device pointer by value, or the bytes of a scalar.
 struct Arg {
     const void *data;
