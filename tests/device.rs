@@ -1,100 +1,18 @@
 //! The runtime behind `include/xk.h`, on the CPU device.
 
+#[path = "support/canary.rs"]
+mod canary;
 #[path = "support/device.rs"]
 mod device_choice;
 
 use bankshot::device::kernels::{self, ModuleCode};
-use bankshot::device::{self, Arena, Card, MemoryKind, Module, Part, Queue, Span, Status, sys};
+use bankshot::device::{self, Arena, Card, MemoryKind, Module, Part, Queue, Status, sys};
+use canary::{Canary, module};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 fn card() -> Card {
     Card::open(device_choice::test_device().index).expect("a card")
-}
-
-fn module(card: &Card) -> Module {
-    Module::new(card, kernels::find("selftest").expect("the selftest module"), None).expect("a module")
-}
-
-fn bytes_of(values: &[f32]) -> Vec<u8> {
-    values.iter().flat_map(|v| v.to_ne_bytes()).collect()
-}
-
-fn floats_of(bytes: &[u8]) -> Vec<f32> {
-    bytes.chunks_exact(4).map(|b| f32::from_ne_bytes(b.try_into().expect("four bytes"))).collect()
-}
-
-/// Finite numbers of many sizes, denormals and zeros among them.
-fn inputs(n: usize, mut seed: u32) -> Vec<f32> {
-    let mut values = vec![0.0, -0.0, 1.0, f32::MIN_POSITIVE, 1e-45, -1e-40, 65504.0, 65520.0];
-    while values.len() < n {
-        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let value = f32::from_bits(seed);
-        if value.is_finite() && value.abs() < 1e18 {
-            values.push(value);
-        }
-    }
-    values
-}
-
-/// What the canary kernel computes, in Rust's own arithmetic.
-fn expected(a: &[f32], b: &[f32]) -> Vec<f32> {
-    let mut out = Vec::new();
-    out.extend(a.iter().zip(b).map(|(x, y)| x.mul_add(*y, *x)));
-    out.extend(a.iter().zip(b).map(|(x, y)| x * y + x));
-    out.extend(a.iter().zip(b).map(|(x, y)| x / y));
-    out.extend(a.iter().map(|x| half::f16::from_f32(*x).to_f32()));
-    for lanes in a.chunks(16) {
-        let mut team = lanes.to_vec();
-        for distance in [8, 4, 2, 1] {
-            team = (0..16).map(|i| team[i] + team[i ^ distance]).collect();
-        }
-        out.extend(team);
-    }
-    for group in b.chunks(64) {
-        let sum = group.iter().fold(0.0f32, |sum, y| sum + y);
-        out.extend(std::iter::repeat_n(sum, group.len()));
-    }
-    out
-}
-
-struct Canary {
-    n: usize,
-    a: Span,
-    b: Span,
-    out: Span,
-    values: [Vec<f32>; 2],
-}
-
-impl Canary {
-    fn new(card: &Card, queue: &Queue, n: usize, seed: u32) -> Self {
-        let values = [inputs(n, seed), inputs(n, seed ^ 0x5bd1_e995).into_iter().rev().collect()];
-        let bytes = n as u64 * 4;
-        let arena = Arena::new(card, bytes * 8, MemoryKind::Device).expect("an arena");
-        let span = |index: u64, count: u64| arena.span(bytes * index, bytes * count).expect("a span");
-        let canary = Canary { n, a: span(0, 1), b: span(1, 1), out: span(2, 6), values };
-        canary.load(queue);
-        canary
-    }
-
-    fn load(&self, queue: &Queue) {
-        queue.upload(&self.a, &bytes_of(&self.values[0])).expect("an upload");
-        queue.upload(&self.b, &bytes_of(&self.values[1])).expect("an upload");
-    }
-
-    fn enqueue(&self, queue: &Queue, module: &Module) {
-        let kernel = module.kernel("canary").expect("the kernel");
-        device::canary(queue, &kernel, self.n as u32, &self.a, &self.b, &self.out).expect("a launch");
-    }
-
-    fn check(&self, queue: &Queue) {
-        let mut bytes = vec![0; self.n * 4 * 6];
-        queue.download(&mut bytes, &self.out).expect("a download");
-        let want = expected(&self.values[0], &self.values[1]);
-        for (i, (got, want)) in floats_of(&bytes).iter().zip(&want).enumerate() {
-            let same = got.to_bits() == want.to_bits() || (got.is_nan() && want.is_nan());
-            assert!(same, "output {} element {}: {got:e} instead of {want:e}", i / self.n, i % self.n);
-        }
-    }
 }
 
 #[test]
@@ -197,20 +115,116 @@ fn events_order_two_queues() {
 }
 
 #[test]
-fn two_cards_on_one_processor_have_the_same_bits() {
-    let cpu = card().info().clone();
-    if cpu.compute_units < 2 {
+fn free_memory_is_part_of_all() {
+    let card = card();
+    let info = card.info();
+    assert!(info.free_bytes.is_none_or(|free| free > 0 && free <= info.global_bytes), "{info:?}");
+    let free = card.free_bytes();
+    assert!(free > 0 && free <= info.global_bytes, "{free} of {}", info.global_bytes);
+    if info.is_cpu {
+        assert_eq!(info.free_bytes, None, "OpenCL does not say");
+        assert!(device::host_free_bytes().is_some(), "Linux says it");
+    }
+}
+
+#[test]
+fn an_older_caller_gets_the_facts_it_knows() {
+    let first = std::mem::offset_of!(sys::xk_device_info, free_bytes);
+    let mut info = sys::xk_device_info { free_bytes: 77, ..Default::default() };
+    for (bytes, status, free) in [(first - 1, Status::STRUCT, 77), (first, Status::OK, 77)] {
+        info.struct_size = bytes as u32;
+        // SAFETY: the struct is at least as large as it says.
+        let got = unsafe { sys::xk_device_info_get(card().info().index, &mut info) };
+        assert_eq!((Status(got), info.free_bytes, info.struct_size), (status, free, bytes as u32));
+    }
+    assert_eq!(info.compute_units, card().info().compute_units);
+}
+
+#[test]
+fn parts_of_one_processor_have_the_same_bits() {
+    let whole = card().info().clone();
+    for count in [1, 2, 4, whole.compute_units + 1] {
+        let parts: Vec<Card> = (0..count)
+            .map(|index| Card::open_part(whole.index, Part { index, count }).expect("a part of a processor"))
+            .collect();
+        // All at once: parts that share a unit have contexts of their own.
+        let work = parts.iter().enumerate().map(|(index, card)| {
+            let queue = Queue::new(card).expect("a queue");
+            let canary = Canary::new(card, &queue, 8192, index as u32);
+            let module = module(card);
+            canary.enqueue(&queue, &module);
+            (queue, canary, module)
+        });
+        for (queue, canary, _module) in work.collect::<Vec<_>>() {
+            canary.check(&queue);
+        }
+        for (index, card) in parts.iter().enumerate() {
+            assert!(parts[..index].iter().all(|other| !other.is(card)));
+        }
+    }
+    let bad = Card::open_part(whole.index, Part { index: 4, count: 4 }).expect_err("there are four");
+    assert_eq!(bad.status, Status::VALUE, "{bad}");
+}
+
+#[test]
+fn a_queue_is_idle_when_its_work_is_done() {
+    let card = card();
+    let queue = Queue::new(&card).expect("a queue");
+    assert!(queue.drain(Duration::ZERO), "nothing was enqueued");
+    let arena = Arena::new(&card, 256 << 20, MemoryKind::Device).expect("an arena");
+    let [a, b] = [0, 128 << 20].map(|at| arena.span(at, 128 << 20).expect("a span"));
+    queue.fill(&arena.whole(), 1).expect("a fill");
+    queue.wait().expect("a wait");
+    queue.begin_graph().expect("a recording");
+    queue.copy(&b, &a).expect("a copy");
+    assert!(queue.drain(Duration::ZERO), "what is recorded does not run");
+    let graph = queue.end_graph().expect("a graph");
+    // Copies of 2.5 GB take longer than it takes to ask.
+    for _ in 0..20 {
+        queue.copy(&b, &a).expect("a copy");
+    }
+    queue.launch(&graph).expect("a launch");
+    assert!(!queue.drain(Duration::ZERO), "the copies cannot be done yet");
+    queue.begin_graph().expect("a recording");
+    assert!(!queue.drain(Duration::ZERO), "a recording changes nothing about that");
+    queue.end_graph().expect("a graph");
+    let mark = queue.record().expect("an event");
+    assert!(queue.drain(Duration::from_secs(60)), "they are done in a minute");
+    assert!(mark.is_done().expect("an answer"));
+}
+
+#[test]
+fn bytes_come_from_another_card() {
+    let info = card().info().clone();
+    let [to, from] = [0, 1].map(|index| {
+        let card = Card::open_part(info.index, Part { index, count: 2 }).expect("a part");
+        (Queue::new(&card).expect("a queue"), Arena::new(&card, 4096, MemoryKind::Device).expect("an arena").whole())
+    });
+    if info.is_cpu {
+        assert!(device::peer_works(&to.0, &from.0).expect("an answer"));
+        assert!(device::peer_works(&to.0, &to.0).expect("an answer"));
+    } else if !device::peer_works(&to.0, &from.0).expect("an answer") {
+        let error = to.0.copy_from_peer(&to.1, &from.1).expect_err("no way");
+        assert_eq!(error.status, Status::UNSUPPORTED, "{error}");
         return;
     }
-    for index in 0..2 {
-        let card = Card::open_part(cpu.index, Part { index, count: 2 }).expect("half a processor");
-        let queue = Queue::new(&card).expect("a queue");
-        let canary = Canary::new(&card, &queue, 8192, 3);
-        canary.enqueue(&queue, &module(&card));
-        canary.check(&queue);
+    let sent: Vec<u8> = (0..4096u32).map(|i| ((i * 37) >> 2) as u8).collect();
+    from.0.upload(&from.1, &sent).expect("an upload");
+    to.0.fill(&to.1, 0).expect("a fill");
+    // The source's last owner goes before the copy may have begun.
+    let (src, own) = (from.1.span(3, 4000).expect("a span"), from.1.span(0, 4000).expect("a span"));
+    drop(from.1);
+    to.0.copy_from_peer(&to.1.span(90, 4000).expect("a span"), &src).expect("a copy");
+    for (dst, src, part) in [(&to.1, &src, "4096"), (&own, &src, "card")] {
+        let error = to.0.copy_from_peer(dst, src).expect_err("a mistake");
+        assert_eq!(error.status, Status::VALUE, "{error}");
+        assert!(error.text.contains("copy_from_peer") && error.text.contains(part), "{error}");
     }
-    let bad = Card::open_part(cpu.index, Part { index: 2, count: 2 }).expect_err("there are two");
-    assert_eq!(bad.status, Status::VALUE, "{bad}");
+    drop((src, own));
+    let mut got = vec![0; 4096];
+    to.0.download(&mut got, &to.1).expect("a download");
+    assert_eq!(got[90..4090], sent[3..4003]);
+    assert!(got[..90].iter().chain(&got[4090..]).all(|byte| *byte == 0));
 }
 
 /// The only file below a cache folder.
@@ -408,6 +422,11 @@ fn null_pointers_are_refused_and_nothing_is_written() {
             sys::xk_arena_base(null(), null_mut()),
             sys::xk_queue_create(null_mut(), 0, null_mut()),
             sys::xk_queue_wait(null_mut()),
+            sys::xk_queue_idle(queue.raw(), null_mut()),
+            sys::xk_queue_copy_peer(queue.raw(), null_mut(), null(), 1),
+            sys::xk_card_peer(null_mut(), null_mut(), null_mut()),
+            sys::xk_fault_count(sys::XK_FAULT_COPY, null_mut()),
+            sys::xk_live_objects(null_mut()),
             sys::xk_queue_copy(queue.raw(), null_mut(), null(), 1),
             sys::xk_queue_fill(queue.raw(), null_mut(), 0, 1),
             sys::xk_queue_wait_event(queue.raw(), null()),

@@ -871,6 +871,7 @@ unsafe extern "C" {
     pub fn xk_device_count(count: *mut u32) -> xk_status;
     pub fn xk_device_info_get(index: u32, info: *mut xk_device_info) -> xk_status;
     pub fn xk_card_create(desc: *const xk_card_desc, out: *mut *mut xk_card) -> xk_status;
+    pub fn xk_card_peer(to: *mut xk_card, from: *mut xk_card, possible: *mut u32) -> xk_status;
     pub fn xk_card_destroy(card: *mut xk_card);
     pub fn xk_arena_create(card: *mut xk_card, bytes: u64, kind: u32, out: *mut *mut xk_arena) -> xk_status;
     pub fn xk_arena_base(arena: *const xk_arena, out: *mut *mut ::core::ffi::c_void) -> xk_status;
@@ -885,7 +886,6 @@ unsafe extern "C" {
         src: *const ::core::ffi::c_void,
         bytes: u64,
     ) -> xk_status;
-    pub fn xk_card_peer(to: *mut xk_card, from: *mut xk_card, possible: *mut u32) -> xk_status;
     pub fn xk_queue_copy_peer(
         queue: *mut xk_queue,
         dst: *mut ::core::ffi::c_void,
