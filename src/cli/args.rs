@@ -63,6 +63,9 @@ pub struct EngineArgs {
     /// Memory for rows of the n-gram table: bytes, or a number with K, M or G
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_bytes)]
     pub ngram_cache: u64,
+    /// Before loading, compare the model's files with a list of SHA-256 sums, as `sha256sum` prints it
+    #[arg(long, value_name = "FILE")]
+    pub check_sums: Option<PathBuf>,
 }
 
 /// A number of bytes, in units of 1024 with K, M or G.

@@ -6,13 +6,13 @@ use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use super::Done;
 use super::args::{BuildKernelsArgs, EngineArgs};
 use crate::device::{Card, DeviceInfo, Module, cache, devices, kernels};
 use crate::exec::Engine;
-use crate::load::{Model, Progress, TableOptions, Tables};
+use crate::load::{Model, Progress, TableOptions, Tables, check_sums};
 use crate::plan::{Options, Plan};
 
 /// A device as the user names it.
@@ -53,6 +53,11 @@ pub fn open_model(path: &Path) -> Result<Model> {
 /// Loads a model onto the device that the arguments name.
 pub fn open_engine(model: Model, args: &EngineArgs, context: usize) -> Result<(Engine, Duration)> {
     let begin = Instant::now();
+    if let Some(list) = &args.check_sums {
+        let mut reporter = Reporter::new(String::new());
+        check_sums(model.file(), list, &mut |progress| reporter.show(progress)).context("--check-sums")?;
+        reporter.done();
+    }
     let model = Arc::new(model.narrowed()?);
     let tables = TableOptions { ngram_file: args.ngram_table.clone(), ngram_cache_bytes: args.ngram_cache };
     let tables = Tables::open(model.file(), model.bound(), &tables)?;
@@ -124,18 +129,33 @@ struct Reporter {
     terminal: bool,
     kernels: (usize, usize),
     weights: (u64, u64),
+    read_bytes: u64,
+    /// Bytes hashed, if that is what goes on.
+    sums: Option<(u64, u64)>,
 }
 
 impl Reporter {
     fn new(device: String) -> Reporter {
         let terminal = std::io::stderr().is_terminal();
-        Reporter { device, begin: Instant::now(), shown: None, terminal, kernels: (0, 0), weights: (0, 0) }
+        Reporter {
+            device,
+            begin: Instant::now(),
+            shown: None,
+            terminal,
+            kernels: (0, 0),
+            weights: (0, 0),
+            read_bytes: 0,
+            sums: None,
+        }
     }
 
     fn show(&mut self, progress: Progress) {
         match progress {
             Progress::Kernels { done, total } => self.kernels = (done, total),
-            Progress::Weights { done, total } => self.weights = (done, total),
+            Progress::Weights { done, total, read_bytes } => {
+                (self.weights, self.read_bytes) = ((done, total), read_bytes);
+            }
+            Progress::Sums { done, total } => (self.sums, self.read_bytes) = (Some((done, total)), done),
         }
         let wait = if self.terminal { Duration::from_millis(100) } else { Duration::from_secs(2) };
         if self.shown.unwrap_or(self.begin).elapsed() < wait {
@@ -143,14 +163,18 @@ impl Reporter {
         }
         self.shown = Some(Instant::now());
         let (kernels, weights) = (self.kernels, self.weights);
-        let text = format!(
-            "loading onto {}: kernel modules {}/{} (built once, then kept), weights {}/{} MiB",
-            self.device,
-            kernels.0,
-            kernels.1,
-            weights.0 >> 20,
-            weights.1 >> 20
-        );
+        let rate = self.read_bytes as f64 / self.begin.elapsed().as_secs_f64() / f64::from(1 << 20);
+        let text = match self.sums {
+            Some((done, total)) => format!("checking sums: {}/{} MiB, {rate:.0} MiB/s", done >> 20, total >> 20),
+            None => format!(
+                "loading onto {}: kernel modules {}/{} (built once, then kept), weights {}/{} MiB, {rate:.0} MiB/s",
+                self.device,
+                kernels.0,
+                kernels.1,
+                weights.0 >> 20,
+                weights.1 >> 20
+            ),
+        };
         if self.terminal {
             eprint!("\r\x1b[K{text}");
             let _ = std::io::stderr().flush();

@@ -433,7 +433,7 @@ fn load(
             progress(Progress::Kernels { done: done.load(Ordering::Relaxed), total });
             progress(step);
         };
-        let uploaded = load::upload(model, plan, arenas, queue, &mut report);
+        let uploaded: Result<(), EngineError> = load::upload(model, plan, arenas, queue, &mut report);
         while builders.iter().any(|builder| !builder.is_finished()) {
             std::thread::sleep(Duration::from_millis(5));
             progress(Progress::Kernels { done: done.load(Ordering::Relaxed), total });

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::ReadError;
 use crate::gguf::{GgufError, GgufFile, Metadata};
 use crate::model::{Bound, ModelError};
 use crate::text::{ChatTemplate, TextError, Tokenizer, VocabSource};
@@ -18,8 +19,10 @@ pub enum LoadError {
     Text { path: String, problem: TextError },
     #[error("{path}: tokenizer: expected at most {rows} tokens, one for each row of the embedding, found {tokens}")]
     Vocabulary { path: String, rows: usize, tokens: usize },
-    #[error("{path}: cannot open the file for its rows: {cause}")]
-    Table { path: PathBuf, cause: std::io::Error },
+    #[error("{path}: cannot open the file a second time: {cause}")]
+    Reopen { path: PathBuf, cause: std::io::Error },
+    #[error(transparent)]
+    Read(#[from] ReadError),
     #[error("{path}: a file of n-gram rows is named, but the model has no n-gram table")]
     NoTable { path: PathBuf },
     #[error("{path}: tensor {tensor}: expected {expected} as in the model, found {found}")]

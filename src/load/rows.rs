@@ -2,15 +2,13 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, IoSliceMut};
-use std::os::unix::fs::FileExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use rustix::fs::Advice;
-use rustix::io::ReadWriteFlags;
 
-use super::LoadError;
+use super::{LoadError, ReadAt};
 use crate::gguf::{GgufFile, TensorInfo};
 use crate::model::{Bound, TensorRef};
 use crate::quant::{Format, decode_row};
@@ -21,39 +19,6 @@ const READS_IN_FLIGHT: usize = 16;
 const EMBEDDING_CACHE_BYTES: u64 = 8 << 20;
 /// About what the cache needs beside a row's bytes: an entry of the hash table, and the slot's number and mark.
 const INDEX_BYTES: u64 = 48;
-
-/// Where the bytes of a table come from.
-pub trait ReadAt: Send + Sync {
-    /// Fills `to` from `offset` if that needs no waiting; `false` leaves it to [`ReadAt::read`].
-    fn read_at_once(&self, offset: u64, to: &mut [u8]) -> bool;
-
-    /// Fills `to` from `offset`.
-    fn read(&self, offset: u64, to: &mut [u8]) -> io::Result<()>;
-}
-
-impl ReadAt for File {
-    fn read_at_once(&self, offset: u64, to: &mut [u8]) -> bool {
-        let len = to.len();
-        let read = rustix::io::preadv2(self, &mut [IoSliceMut::new(to)], offset, ReadWriteFlags::NOWAIT);
-        // Not every file system can tell; `read` finds out what is really wrong.
-        read == Ok(len)
-    }
-
-    fn read(&self, offset: u64, to: &mut [u8]) -> io::Result<()> {
-        self.read_exact_at(to, offset)
-    }
-}
-
-impl ReadAt for &'static [u8] {
-    fn read_at_once(&self, offset: u64, to: &mut [u8]) -> bool {
-        let range = usize::try_from(offset).ok().and_then(|start| Some(start..start.checked_add(to.len())?));
-        range.and_then(|range| self.get(range)).map(|bytes| to.copy_from_slice(bytes)).is_some()
-    }
-
-    fn read(&self, offset: u64, to: &mut [u8]) -> io::Result<()> {
-        if self.read_at_once(offset, to) { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
-    }
-}
 
 /// A row that cannot be read. The table can be asked again.
 #[derive(Debug, thiserror::Error)]
@@ -137,7 +102,7 @@ impl RowTable {
             Some(bytes) => Arc::new(bytes),
             None => {
                 let path = part.path();
-                let file = File::open(path).map_err(|cause| LoadError::Table { path: path.to_owned(), cause })?;
+                let file = File::open(path).map_err(|cause| LoadError::Reopen { path: path.to_owned(), cause })?;
                 // Rows lie far apart, so that what a reader usually takes beside them is wasted. Only a hint.
                 let _ = rustix::fs::fadvise(&file, 0, None, Advice::Random);
                 Arc::new(file)

@@ -94,8 +94,25 @@ impl TensorRef {
         self.narrow(stored.map(|row| self.stored(file, 0, row..row.saturating_add(1))).unwrap_or_default().into())
     }
 
+    /// Where rows of one matrix lie: byte ranges of the file's part `info.part`, in the order of the rows.
+    pub fn file_ranges(&self, expert: usize, rows: Range<usize>) -> Vec<Range<u64>> {
+        let row_bytes = self.stored_row_bytes() as u64;
+        let (stored, whole) = (self.rows_from.as_ref().map_or(self.rows, |map| map.stored), [0..self.rows]);
+        let at = |row: usize| self.info.offset + (expert * stored + row) as u64 * row_bytes;
+        let mut before = 0;
+        let mut found = Vec::new();
+        for range in self.rows_from.as_ref().map_or(&whole[..], |map| &map.ranges) {
+            let (start, end) = (rows.start.max(before), rows.end.min(before + range.len()));
+            if start < end {
+                found.push(at(range.start + start - before)..at(range.start + end - before));
+            }
+            before += range.len();
+        }
+        found
+    }
+
     /// Bytes as in the file to bytes as computed with.
-    fn narrow<'a>(&self, stored: Cow<'a, [u8]>) -> Cow<'a, [u8]> {
+    pub fn narrow<'a>(&self, stored: Cow<'a, [u8]>) -> Cow<'a, [u8]> {
         if self.stored_format() == self.format {
             return stored;
         }
@@ -125,9 +142,14 @@ impl VectorRef {
 
     /// The values, from the file the model was bound to.
     pub fn load(&self, file: &GgufFile) -> Vec<f32> {
+        self.values(file.data(&self.info))
+    }
+
+    /// The values, from the tensor's bytes; NaN if it has not as many.
+    pub fn values(&self, stored: &[u8]) -> Vec<f32> {
         let mut values = vec![0.0; self.len];
         // The length was checked when the tensor was bound, so a failure can only be a file that is not the same.
-        match decode_row(self.format, file.data(&self.info), &mut values) {
+        match decode_row(self.format, stored, &mut values) {
             Ok(()) => values,
             Err(_) => vec![f32::NAN; self.len],
         }
