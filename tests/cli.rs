@@ -54,6 +54,28 @@ fn demo_answers() {
 }
 
 #[test]
+fn sums_are_checked_before_loading() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = folder.path().join("sums");
+    let list = list.to_str().unwrap();
+    let sum = Command::new("sha256sum").arg(MODEL).output().unwrap().stdout;
+    std::fs::write(list, &sum).unwrap();
+    let run = ["run", MODEL, "-p", "Once upon a time", "-n", "3", "--check-sums", list];
+    assert_eq!(stdout(&run), " there was a\n");
+    let mut other = sum;
+    other[0] = if other[0] == b'0' { b'1' } else { b'0' };
+    std::fs::write(list, &other).unwrap();
+    let text = failure(&run);
+    assert!(text.contains("--check-sums: the model's files are not those of the list:\n"), "{text}");
+    assert!(text.contains("demo-ud.gguf: expected SHA-256 ") && !text.contains("loading onto"), "{text}");
+    let text = failure(&["demo", "--check-sums", list]);
+    assert!(
+        text.contains("--check-sums: expected a model of files whose sums can be checked, found the model"),
+        "{text}"
+    );
+}
+
+#[test]
 fn run_gives_text_ids_and_json() {
     let chat = ["run", MODEL, "--chat", "-p", "What is the capital of France?", "-n", "40"];
     let object = json(&[&chat[..], &["--json"]].concat());

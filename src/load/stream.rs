@@ -44,7 +44,7 @@ pub struct StreamOptions {
 impl Default for StreamOptions {
     fn default() -> StreamOptions {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        StreamOptions { threads, block_bytes: 4 << 20, in_flight_bytes: 256 << 20 }
+        StreamOptions { threads, block_bytes: 2 << 20, in_flight_bytes: 256 << 20 }
     }
 }
 

@@ -97,11 +97,15 @@ impl TensorRef {
     /// Where rows of one matrix lie: byte ranges of the file's part `info.part`, in the order of the rows.
     pub fn file_ranges(&self, expert: usize, rows: Range<usize>) -> Vec<Range<u64>> {
         let row_bytes = self.stored_row_bytes() as u64;
-        let (stored, whole) = (self.rows_from.as_ref().map_or(self.rows, |map| map.stored), [0..self.rows]);
+        let whole = 0..self.rows;
+        let (stored, ranges) = match &self.rows_from {
+            None => (self.rows, std::slice::from_ref(&whole)),
+            Some(map) => (map.stored, &map.ranges[..]),
+        };
         let at = |row: usize| self.info.offset + (expert * stored + row) as u64 * row_bytes;
         let mut before = 0;
         let mut found = Vec::new();
-        for range in self.rows_from.as_ref().map_or(&whole[..], |map| &map.ranges) {
+        for range in ranges {
             let (start, end) = (rows.start.max(before), rows.end.min(before + range.len()));
             if start < end {
                 found.push(at(range.start + start - before)..at(range.start + end - before));
