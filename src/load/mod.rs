@@ -11,7 +11,7 @@ mod weights;
 
 pub use model::{LoadError, Model, vocab_source};
 pub use rows::{RowCounters, RowError, RowTable, TableOptions, Tables};
-pub use sources::{ReadAt, ReadError, Sources};
+pub use sources::{ReadAt, Sources};
 pub use stream::{Job, Packed, StreamOptions, stream};
 pub use sums::{SumsError, check_sums};
 pub use weights::upload;

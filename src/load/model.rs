@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use super::ReadError;
 use crate::gguf::{GgufError, GgufFile, Metadata};
 use crate::model::{Bound, ModelError};
 use crate::text::{ChatTemplate, TextError, Tokenizer, VocabSource};
@@ -21,8 +20,9 @@ pub enum LoadError {
     Vocabulary { path: String, rows: usize, tokens: usize },
     #[error("{path}: cannot open the file a second time: {cause}")]
     Reopen { path: PathBuf, cause: std::io::Error },
-    #[error(transparent)]
-    Read(#[from] ReadError),
+    /// `what` the bytes are: `tensor output.weight`.
+    #[error("{path}: {what}: cannot read {bytes} bytes at offset {offset}: {cause}")]
+    Read { path: PathBuf, what: String, offset: u64, bytes: usize, cause: std::io::Error },
     #[error("{path}: a file of n-gram rows is named, but the model has no n-gram table")]
     NoTable { path: PathBuf },
     #[error("{path}: tensor {tensor}: expected {expected} as in the model, found {found}")]

@@ -76,18 +76,6 @@ fn short(expected: usize, got: usize) -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, text)
 }
 
-/// Bytes of a model's file that cannot be read.
-#[derive(Debug, thiserror::Error)]
-#[error("{path}: {what}: cannot read {bytes} bytes at offset {offset}: {cause}")]
-pub struct ReadError {
-    pub path: PathBuf,
-    /// What the bytes are, such as `tensor output.weight`.
-    pub what: String,
-    pub offset: u64,
-    pub bytes: usize,
-    pub cause: io::Error,
-}
-
 /// A model's parts, opened to be read from start to end once.
 pub struct Sources {
     parts: Vec<(PathBuf, Arc<dyn ReadAt>)>,
@@ -130,11 +118,11 @@ impl Sources {
     ///
     /// # Panics
     /// If there is no such part.
-    pub fn read(&self, part: usize, offset: u64, to: &mut [u8], what: &str) -> Result<(), ReadError> {
+    pub fn read(&self, part: usize, offset: u64, to: &mut [u8], what: &str) -> Result<(), LoadError> {
         let (path, source) = &self.parts[part];
         source.read(offset, to).map_err(|cause| {
             let (path, what) = (path.clone(), what.to_owned());
-            ReadError { path, what, offset, bytes: to.len(), cause }
+            LoadError::Read { path, what, offset, bytes: to.len(), cause }
         })?;
         if self.forget {
             source.forget(offset, to.len() as u64);
@@ -147,7 +135,7 @@ impl Sources {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub fn tensor(&self, info: &TensorInfo) -> Result<Vec<u8>, ReadError> {
+    pub fn tensor(&self, info: &TensorInfo) -> Result<Vec<u8>, LoadError> {
         let mut bytes = vec![0; info.bytes as usize];
         self.read(info.part, info.offset, &mut bytes, &format!("tensor {}", info.name))?;
         Ok(bytes)

@@ -89,7 +89,7 @@ pub fn check_sums(file: &GgufFile, list: &Path, progress: &mut dyn FnMut(Progres
                 let block = &mut block[..BLOCK_BYTES.min(part.file_bytes() - offset) as usize];
                 let read = sources.read(index, offset, block, "SHA-256 sum");
                 hash.update(block);
-                if !emit(read.map(|()| None).map_err(LoadError::from)) {
+                if !emit(read.map(|()| None)) {
                     return;
                 }
             }

@@ -31,7 +31,7 @@ pub fn upload<E: From<LoadError> + From<DeviceError>>(
         sent(codebook_plan.region, &bytes)?;
     }
     for vector in &plan.vectors {
-        let stored = sources.tensor(&vector.values.info).map_err(LoadError::from)?;
+        let stored = sources.tensor(&vector.values.info)?;
         let bytes: Vec<u8> = vector.values.values(&stored).iter().flat_map(|value| value.to_le_bytes()).collect();
         sent(vector.region, &bytes)?;
     }
