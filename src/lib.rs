@@ -14,5 +14,6 @@ pub mod ops;
 pub mod oracle;
 pub mod plan;
 pub mod quant;
+pub mod residency;
 pub mod rope;
 pub mod text;

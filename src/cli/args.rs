@@ -32,6 +32,8 @@ pub enum Command {
     Logits(LogitsArgs),
     /// Measure how well a model predicts a text
     Perplexity(PerplexityArgs),
+    /// Replay a routing trace, to see how often other choices of resident experts would have hit
+    ResidencySim(ResidencySimArgs),
     /// Build kernel modules for a device into the cache folder; starts do this by themselves
     #[command(hide = true)]
     BuildKernels(BuildKernelsArgs),
@@ -242,6 +244,25 @@ pub struct PerplexityArgs {
     pub windows: Option<usize>,
     #[command(flatten)]
     pub engine: EngineArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct ResidencySimArgs {
+    /// Routing trace
+    pub trace: PathBuf,
+    /// Slots of each layer, one replay for each number; without it 1/8, 1/4, 1/2 and 3/4 of the experts
+    #[arg(long, value_name = "N,N", value_delimiter = ',')]
+    pub slots: Vec<usize>,
+    /// Most bytes that are swapped after a step, over all layers
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_bytes)]
+    pub budget: u64,
+    /// Expert profile to begin with; without it the static choice is counted over the whole trace, and the others begin
+    /// with the lowest ids
+    #[arg(long, value_name = "F")]
+    pub profile: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

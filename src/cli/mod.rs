@@ -12,6 +12,7 @@ mod logits;
 mod npy;
 mod output;
 mod perplexity;
+mod residency_sim;
 mod run;
 mod tokenize;
 
@@ -55,6 +56,7 @@ pub fn main() -> ExitCode {
         Command::Tokenize(args) => tokenize::tokenize(args, &mut output),
         Command::Logits(args) => logits::logits(args, &mut output),
         Command::Perplexity(args) => perplexity::perplexity(args, &mut output),
+        Command::ResidencySim(args) => residency_sim::residency_sim(args, &mut output),
         Command::BuildKernels(args) => engine::build_kernels(args),
     };
     match done {
