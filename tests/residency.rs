@@ -17,11 +17,18 @@ use serde_json::{Value, json};
 
 /// A use in counts, tokens between two decays, what a decay takes away: as docs/residency.md has them.
 const USE: u64 = 65536;
-const DECAY_TOKENS: usize = 64;
+const DECAY_TOKENS: usize = 16;
 const DECAY_PART: u64 = 16;
 
 fn below(random: &mut Random, bound: usize) -> usize {
     (random.next() % bound as u64) as usize
+}
+
+/// What a profile weighs at first: at most as much as 256 tokens.
+fn prior(used: usize, counts: &[u64]) -> Vec<u64> {
+    let (sum, most) =
+        (counts.iter().map(|count| u128::from(*count)).sum::<u128>(), 256 * used as u128 * u128::from(USE));
+    counts.iter().map(|count| (u128::from(*count) * most / sum.max(most)) as u64).collect()
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -40,6 +47,7 @@ struct Naive {
     coming: BTreeSet<(usize, usize, u32)>,
     slots: Vec<usize>,
     uses: Vec<Vec<u64>>,
+    totals: Vec<Vec<u64>>,
     /// Steps that chose (layer, expert).
     history: Vec<BTreeSet<(usize, u32)>>,
     tokens: usize,
@@ -47,11 +55,11 @@ struct Naive {
 }
 
 impl Naive {
-    fn new(rule: Rule, shape: &Shape, slots: &[usize], uses: Vec<Vec<u64>>) -> Naive {
+    fn new(rule: Rule, shape: &Shape, slots: &[usize], totals: Vec<Vec<u64>>) -> Naive {
         let mut resident = BTreeSet::new();
         for (layer, slots) in slots.iter().enumerate() {
             let mut order: Vec<(std::cmp::Reverse<u64>, u32)> =
-                uses[layer].iter().enumerate().map(|(id, uses)| (std::cmp::Reverse(*uses), id as u32)).collect();
+                totals[layer].iter().enumerate().map(|(id, uses)| (std::cmp::Reverse(*uses), id as u32)).collect();
             order.sort();
             resident.extend(order[..*slots].iter().enumerate().map(|(slot, (_, id))| (layer, slot, *id)));
         }
@@ -61,7 +69,8 @@ impl Naive {
             resident,
             coming: BTreeSet::new(),
             slots: slots.to_vec(),
-            uses,
+            uses: totals.iter().map(|counts| prior(shape.used, counts)).collect(),
+            totals,
             history: vec![BTreeSet::new()],
             tokens: 0,
             counters: Counters::default(),
@@ -77,6 +86,7 @@ impl Naive {
         for (layer, ids) in chosen.iter().enumerate() {
             for id in ids {
                 self.uses[layer][*id as usize] += USE;
+                self.totals[layer][*id as usize] += USE;
                 now.insert((layer, *id));
             }
         }
@@ -155,7 +165,7 @@ impl Naive {
         }
         assert_eq!(held.len(), self.resident.len(), "no expert in two slots, no slot with two");
         assert_eq!(*residency.counters(), self.counters);
-        assert_eq!(residency.profile().counts(), self.uses);
+        assert_eq!(residency.profile().counts(), self.totals);
     }
 }
 
@@ -300,12 +310,37 @@ fn a_profile_decides_what_is_resident_first() {
     let held = |layer: usize, slots: usize| (0..slots).map(|slot| residency.expert_in(layer, slot).unwrap()).collect();
     let held: [Vec<u32>; 2] = [held(0, 3), held(1, 4)];
     assert_eq!(held, [vec![1, 3, 4], vec![0, 2, 1, 3]]);
-    let begun = residency.profile();
-    assert_eq!(begun.counts()[0], counts[0], "few uses are taken as they are");
-    // Many are scaled to what 1024 tokens leave.
-    let sum: u64 = begun.counts()[1].iter().sum();
-    assert!((1024 * 2 * USE - 5..=1024 * 2 * USE).contains(&sum), "{sum}");
-    assert!(begun.counts()[1][0] >= begun.counts()[1][1] && begun.counts()[1][1] > 1024 * 2 * USE / 3 - 5);
+    assert_eq!(residency.profile().counts(), counts, "counting goes on from there");
+}
+
+/// Tokens in a row that choose 1, until it gets the slot of 0.
+fn tokens_until_swapped(residency: &mut Residency) -> usize {
+    for tokens in 1..10_000 {
+        residency.record(0, &[1]);
+        residency.end_step(1);
+        if !residency.choose_swaps(1).is_empty() {
+            return tokens;
+        }
+    }
+    panic!("never swapped");
+}
+
+#[test]
+fn a_profile_weighs_no_more_than_recent_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let shape = || Shape { experts: 3, used: 1, expert_bytes: vec![1] };
+    let begin = |uses: u64| {
+        let made = profile(folder.path(), "m", &[vec![uses, 0, 0]]);
+        tokens_until_swapped(&mut Residency::new(shape(), &[1], Some(&made)))
+    };
+    // More than two uses above nothing; above 4 and a quarter of it, 2 more.
+    assert_eq!((begin(0), begin(4 * USE)), (3, 8));
+    let many = begin(256 * USE);
+    // After k decays 256 r are left, r = (15/16)^k, and new uses are 256 (1 - r). They are 320 r + 2 at r = 0.44: k = 12.7.
+    assert!((192..=208).contains(&many), "{many}");
+    assert_eq!((begin(300 * USE), begin(u64::MAX)), (many, many));
+    let mut without = Residency::new(shape(), &[1], None);
+    assert_eq!(tokens_until_swapped(&mut without), 3);
 }
 
 #[test]
@@ -325,7 +360,10 @@ fn profiles_are_divided_and_joined() {
     assert!(error.contains("expected 2 experts in each layer, found 3"), "{error}");
 }
 
-/// A trace of these steps, (tokens, ids [layer][token][used]), by way of a file.
+/// Tokens and ids of each step, ids [layer][token][used].
+type Steps = Vec<(usize, Vec<Vec<u32>>)>;
+
+/// A trace of these steps, by way of a file.
 fn trace(folder: &Path, shape: &Shape, steps: &[(usize, Vec<Vec<u32>>)]) -> (PathBuf, Trace) {
     let path = folder.join("made.trace");
     let mut writer = TraceWriter::create(&path, "m 2 tiny", shape).unwrap();
@@ -340,12 +378,7 @@ fn trace(folder: &Path, shape: &Shape, steps: &[(usize, Vec<Vec<u32>>)]) -> (Pat
     (path, trace)
 }
 
-fn random_trace(
-    random: &mut Random,
-    folder: &Path,
-    shape: &Shape,
-    length: usize,
-) -> (Vec<(usize, Vec<Vec<u32>>)>, Trace) {
+fn random_trace(random: &mut Random, folder: &Path, shape: &Shape, length: usize) -> (Steps, Trace) {
     let mut steps = Vec::new();
     for time in 0..length {
         let tokens = random_tokens(random);
@@ -369,8 +402,9 @@ fn policies_have_the_counters_of_brute_force() {
         let (steps, trace) = random_trace(&mut random, folder.path(), &shape, 120);
         let slots = 1 + below(&mut random, shape.experts);
         let budget = random.next() % 400;
+        let unit = [USE, 1000 * USE, 1 << 60][round % 3];
         let counts: Vec<Vec<u64>> =
-            (0..layers).map(|_| (0..shape.experts).map(|_| random.next() % 5 * USE).collect()).collect();
+            (0..layers).map(|_| (0..shape.experts).map(|_| random.next() % 5 * unit).collect()).collect();
         let given = (round % 2 == 0).then(|| profile(folder.path(), "m 2 tiny", &counts));
         let outcomes = simulate(&trace, slots, budget, given.as_ref());
         for (rule, policy) in [(Rule::Lru, Policy::Lru), (Rule::Lfu, Policy::Lfu)] {
@@ -487,7 +521,7 @@ fn no_policy_hits_more_than_the_optimum() {
     assert!(equal > 100, "the bound is reached {equal} times");
 }
 
-fn small() -> (Shape, Vec<(usize, Vec<Vec<u32>>)>) {
+fn small() -> (Shape, Steps) {
     let shape = Shape { experts: 300, used: 2, expert_bytes: vec![1000, 2000] };
     let steps = vec![(2, vec![vec![0, 299, 1, 2], vec![3, 4, 258, 6]]), (1, vec![vec![7, 8], vec![9, 10]])];
     (shape, steps)

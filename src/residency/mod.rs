@@ -31,7 +31,7 @@ const IDENTITY_BYTES_MAX: usize = 4096;
 /// One use of an expert, in use counts. They are fixed-point numbers, so that they decay alike on every machine.
 pub const USE: u64 = 1 << 16;
 /// Tokens after which use counts decay once.
-const DECAY_TOKENS: usize = 64;
+const DECAY_TOKENS: usize = 16;
 /// A decay takes away 1/16.
 const DECAY_SHIFT: u32 = 4;
 
@@ -55,6 +55,8 @@ pub struct Residency {
     placement: Placement,
     /// Decayed use counts, [layer][expert], in units of 1/[`USE`].
     uses: Vec<Vec<u64>>,
+    /// The same undecayed, from the first profile on: what is liked in the long run.
+    totals: Vec<Vec<u64>>,
     /// Tokens since the last decay.
     tokens: usize,
 }
@@ -66,14 +68,12 @@ impl Residency {
     /// # Panics
     /// Unless there are 1 to `experts` slots for each layer, and the profile is of this shape.
     pub fn new(shape: Shape, slots: &[usize], initial: Option<&Profile>) -> Residency {
-        let uses = match initial {
-            Some(profile) => initial_uses(&shape, profile),
-            None => vec![vec![0; shape.experts]; shape.expert_bytes.len()],
-        };
+        let none = || vec![vec![0; shape.experts]; shape.expert_bytes.len()];
+        let totals = initial.map_or_else(none, |profile| profile.counts().to_vec());
+        let uses = totals.iter().map(|counts| initial_uses(shape.used, counts)).collect();
         // Scaled counts may tie where the profile's do not.
-        let ranks = initial.map_or(uses.as_slice(), Profile::counts);
-        let placement = Placement::new(shape, slots, ranks);
-        Residency { placement, uses, tokens: 0 }
+        let placement = Placement::new(shape, slots, &totals);
+        Residency { placement, uses, totals, tokens: 0 }
     }
 
     /// Slot from which the next step may read an expert.
@@ -89,9 +89,11 @@ impl Residency {
     /// Counts what a layer's router chose in the step that has just been done: the ids of all its tokens, with repeats.
     /// Ids that are no expert's are left out.
     pub fn record(&mut self, layer: usize, chosen: &[u32]) {
-        for expert in chosen {
-            if let Some(count) = self.uses[layer].get_mut(*expert as usize) {
-                *count = count.saturating_add(USE);
+        for counts in [&mut self.uses[layer], &mut self.totals[layer]] {
+            for expert in chosen {
+                if let Some(count) = counts.get_mut(*expert as usize) {
+                    *count = count.saturating_add(USE);
+                }
             }
         }
         self.placement.record(layer, chosen);
@@ -134,23 +136,20 @@ impl Residency {
         self.placement.counters()
     }
 
-    /// The use counts, of no named model; [`Profile::join`] gives them one.
+    /// All uses since the start and in the profile given then, of no named model; [`Profile::join`] gives them one.
     pub fn profile(&self) -> Profile {
-        Profile::new(String::new(), self.placement.shape().experts, self.uses.clone())
+        Profile::new(String::new(), self.placement.shape().experts, self.totals.clone())
     }
 }
 
-/// A profile's counts, made smaller where they sum up to more than the online counts ever do: however long it was
-/// counted, it must not outweigh what is used from now on.
-fn initial_uses(shape: &Shape, profile: &Profile) -> Vec<Vec<u64>> {
-    let most = shape.used as u128 * u128::from(USE) * ((DECAY_TOKENS as u128) << DECAY_SHIFT);
-    let scaled = |counts: &Vec<u64>| {
-        let sum: u128 = counts.iter().map(|count| u128::from(*count)).sum();
-        // The product is below 2^64 * 2^40, and the quotient is not above the count.
-        let scale = |count: &u64| if sum > most { (u128::from(*count) * most / sum) as u64 } else { *count };
-        counts.iter().map(scale).collect()
-    };
-    profile.counts().iter().map(scaled).collect()
+/// A layer's counts of a profile, made smaller where they sum up to more than the decayed counts ever do: however long it
+/// was counted, it must not outweigh what is used from now on.
+fn initial_uses(used: usize, counts: &[u64]) -> Vec<u64> {
+    let most = used as u128 * u128::from(USE) * ((DECAY_TOKENS as u128) << DECAY_SHIFT);
+    let sum: u128 = counts.iter().map(|count| u128::from(*count)).sum();
+    // The product is below 2^64 * 2^40, and the quotient is not above the count.
+    let scale = |count: &u64| if sum > most { (u128::from(*count) * most / sum) as u64 } else { *count };
+    counts.iter().map(scale).collect()
 }
 
 /// By how much a count has to be larger than that of a resident expert: a swap costs a read, which has to come back, and
