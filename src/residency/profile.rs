@@ -10,7 +10,7 @@ use super::file::{Checksum, PartialFile};
 use super::{Trace, USE};
 use crate::gguf::quoted;
 
-const FORMAT: &str = "bankshot expert profile";
+const FORMAT: &str = "bankshot-expert-profile";
 const VERSION: usize = 1;
 /// Bytes of a file: three times what the largest counts of the largest shape take, at 21 bytes each.
 const FILE_BYTES_MAX: u64 = 256 << 20;
