@@ -50,9 +50,10 @@ typedef struct xk_matmul_args {
     uint32_t max_entries;    /* entries the plan can have; experts only */
     uint32_t x_div;          /* slot / x_div is the row of x; experts only */
     uint32_t slots_at;       /* where the plan's slots start, in int32; experts only */
-    uint64_t expert_words;   /* 32-bit words from one expert to the next */
+    const uint64_t *experts; /* [E] addresses of packed tiles [ceil(N/16), K/unit], on the card or in pinned host
+                                memory; experts only */
     xk_kernel *kernel;       /* "matmul_<format>_r<rows_per_group>" */
-    const void *weights;     /* packed tiles [E, ceil(N/16), K/unit] */
+    const void *weights;     /* packed tiles [ceil(N/16), K/unit]; dense only */
     const void *codebook;    /* table of the format, or null */
     xk_rows x;
     float *y;            /* [rows or slots, N] */

@@ -225,6 +225,58 @@ fn perplexity_scores_windows() {
 }
 
 #[test]
+fn cards_and_budgets_change_nothing() {
+    let logits =
+        |options: &[&str]| json(&[&["logits", MODEL, "--ids", "1491,693,258,539", "--json"], options].concat());
+    let expected = logits(&[]);
+    for options in [
+        &["--device", "cpu:2"][..],
+        &["--device", "cpu,cpu", "--split", "tensor"],
+        &["--device", "cpu:4", "--split", "layer", "--expert-budget", "1M"],
+        &["--expert-budget", "2M", "--host-expert-budget", "1M"],
+    ] {
+        assert_eq!(logits(options), expected, "{options:?}");
+    }
+    for (options, said) in [
+        (&["--device", "cpu:0"][..], "--device: expected 1 to 64 behind the colon, got `cpu:0`"),
+        (&["--device", "cpu:x"], "--device: expected 1 to 64 behind the colon, got `cpu:x`"),
+        (&["--device", "cpu,nowhere"], "got `nowhere`; devices:"),
+        (&["--device", "cpu:9"], "9 cards: expected at most 8, each card of a layer split has at least one layer"),
+        (&["--expert-budget", "1000"], "the smallest change that fits: --expert-budget "),
+        (&["--expert-budget", "2M", "--host-expert-budget", "1000"], "bytes of host memory"),
+        (&["--save-expert-profile", "profile"], "expected experts that are not all resident"),
+        (&["--expert-profile", "/nowhere/profile"], "/nowhere/profile"),
+        (&["--routing-trace", "/nowhere/trace"], "/nowhere/trace"),
+        (&["--expert-profile", MODEL], "expected an expert profile"),
+    ] {
+        let split: &[&str] = if options.contains(&"cpu:9") { &["--split", "layer"] } else { &[] };
+        let text = failure(&[&["logits", MODEL, "--ids", "1"], options, split].concat());
+        assert!(text.contains(said), "{options:?}: {text}");
+    }
+}
+
+#[test]
+fn profiles_and_traces_are_stored_and_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (profile, trace) = (path("profile"), path("trace"));
+    let run = ["run", MODEL, "-p", "Once upon a time", "-n", "40", "--json", "--expert-budget", "2M"];
+    let first = json(&[&run[..], &["--save-expert-profile", &profile, "--routing-trace", &trace]].concat());
+    let second = json(&[&run[..], &["--expert-profile", &profile]].concat());
+    assert_eq!(first["ids"], second["ids"]);
+    let rate = |answer: &Value| {
+        let number = |name: &str| answer["experts"][name].as_u64().unwrap() as f64;
+        number("hits") / (number("hits") + number("misses"))
+    };
+    assert!(rate(&second) > rate(&first), "{first} {second}");
+    // 40 tokens and a prompt of 4, the last token computed no more.
+    assert_eq!(first["experts"]["steps"], 40);
+    let replay = json(&["residency-sim", &trace, "--slots", "4", "--json"]);
+    assert!(replay.to_string().contains("optimum"), "{replay}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "nothing else is left");
+}
+
+#[test]
 fn bad_models_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, bytes: &[u8]| -> PathBuf {

@@ -122,7 +122,7 @@ fn a_failing_operation_poisons_its_queue_alone() {
     assert_eq!(error.status, Status::DEVICE);
     assert!(error.text.contains("fill (operation 2 of the queue)"), "{error}");
     assert_eq!(first.wait().expect_err("a poisoned queue").status, Status::DEVICE);
-    assert!(first.drain(Duration::from_secs(60)), "a poisoned queue becomes idle");
+    assert!(first.drain(Duration::from_secs(60)).expect("an answer"), "a poisoned queue becomes idle");
     let mut got = vec![0; 4096];
     second.download(&mut got, &span).expect("another queue");
     assert!(got.iter().all(|byte| *byte == 1), "what failed was not done");
@@ -159,9 +159,10 @@ fn a_lost_device_is_lost_to_every_queue_and_event() {
     for (index, result) in lost.into_iter().enumerate() {
         assert_eq!(result.expect_err("a lost device").status, Status::DEVICE_LOST, "call {index}");
     }
-    assert!(!second.drain(Duration::from_millis(5)), "a lost device does not answer");
+    let lost = second.drain(Duration::from_millis(5)).expect_err("a lost device does not answer");
+    assert_eq!(lost.status, Status::DEVICE_LOST);
     turn.clear();
-    assert!(second.drain(Duration::from_secs(60)), "it had nothing to do");
+    assert!(second.drain(Duration::from_secs(60)).expect("an answer"), "it had nothing to do");
     assert_eq!(second.wait().expect_err("a poisoned queue").status, Status::DEVICE_LOST);
     Queue::new(&card).expect("a queue").wait().expect("a new queue");
 }
@@ -176,17 +177,20 @@ fn a_stalled_device_never_becomes_idle() {
     first.fill(&span, 0).expect("a fill");
     turn.set(Fault::Stall, 1);
     launch(&first, &module, &span).expect("a launch");
-    assert!(first.drain(Duration::from_secs(60)), "the stall comes second");
+    assert!(first.drain(Duration::from_secs(60)).expect("an answer"), "the stall comes second");
     launch(&first, &module, &span).expect("a launch");
     let event = first.record().expect("an event");
     event.wait().expect("the work goes on");
     first.wait().expect("the work goes on");
     let start = std::time::Instant::now();
-    assert!(!first.drain(Duration::from_millis(30)) && !second.drain(Duration::ZERO));
+    assert!(
+        !first.drain(Duration::from_millis(30)).expect("an answer")
+            && !second.drain(Duration::ZERO).expect("an answer")
+    );
     assert!(start.elapsed() >= Duration::from_millis(30), "time was not over");
     assert!(!event.is_done().expect("an answer"));
     turn.clear();
-    assert!(first.drain(Duration::ZERO) && event.is_done().expect("an answer"));
+    assert!(first.drain(Duration::ZERO).expect("an answer") && event.is_done().expect("an answer"));
 }
 
 #[test]

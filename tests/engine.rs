@@ -21,7 +21,7 @@ use bankshot::exec::{Breakdown, Engine, EngineError, argmax};
 use bankshot::load::{Model, TableOptions, Tables};
 use bankshot::model::{Census, KvType};
 use bankshot::oracle::OracleSession;
-use bankshot::plan::{Options, PlanError, StateKind, Weight};
+use bankshot::plan::{ArenaKind, Change, Inventory, Options, Plan, PlanError, RESERVE_BYTES, StateKind, Weight};
 use device_choice::test_device;
 
 fn demo() -> Arc<Model> {
@@ -30,11 +30,10 @@ fn demo() -> Arc<Model> {
 }
 
 fn engine(model: Arc<Model>, context: usize, chunk: usize, kv: KvType) -> Engine {
-    let device = test_device();
-    let card = Card::open(device.index).unwrap();
-    let plan = Engine::plan_for(&model, &card, Options { context, chunk, kv }).unwrap();
+    let cards = vec![Card::open(test_device().index).unwrap()];
+    let plan = Engine::plan_for(&model, &cards, Options::new(context, chunk, kv)).unwrap();
     let tables = Tables::open(model.file(), model.bound(), &TableOptions::default()).unwrap();
-    Engine::open(model, tables, card, plan, &mut |_| {}).unwrap()
+    Engine::open(model, tables, cards, plan, None, &mut |_| {}).unwrap()
 }
 
 fn all_logits(engine: &mut Engine, ids: &[u32]) -> Vec<Vec<u32>> {
@@ -120,33 +119,33 @@ fn measuring_changes_no_bits_and_counts_what_is_read() {
     assert_eq!(usual.feed(&ids[..1]).unwrap(), measured.feed_measured(&ids[..1], &mut step).unwrap());
     assert_eq!(usual.ids(), measured.ids());
 
-    let plan = usual.plan();
+    let (plan, card) = (usual.plan(), &usual.plan().cards[0]);
     let experts = plan.spec.experts.as_ref().unwrap();
     // A token reads every matrix once, of experts those it uses.
     let used = |weight: &Weight| weight.tensor.experts.map_or(1, |_| experts.used as u64);
     // What a step reads is what the header says a token reads.
     assert_eq!(step.weight_bytes(), Census::of(usual.model().bound()).active_bytes_total());
     let state: u64 =
-        plan.state.iter().filter(|item| item.kind == StateKind::Matrix).map(|item| item.region.bytes).sum();
-    let weights: u64 = plan.weights.iter().map(|weight| used(weight) * weight.expert_bytes).sum();
+        card.state.iter().filter(|item| item.kind == StateKind::Matrix).map(|item| item.region.bytes).sum();
+    let weights: u64 = card.weights.iter().map(|weight| used(weight) * weight.matrix_bytes).sum();
     assert!(step.ops().iter().map(|op| op.bytes).sum::<u64>() > weights + state);
     let elements = |weight: &Weight| (weight.tensor.rows * weight.tensor.cols) as u64;
     let products = |breakdown: &Breakdown| breakdown.ops().iter().map(|op| op.products).sum::<u64>();
-    assert_eq!(products(&step), plan.weights.iter().map(|weight| used(weight) * elements(weight)).sum::<u64>());
+    assert_eq!(products(&step), card.weights.iter().map(|weight| used(weight) * elements(weight)).sum::<u64>());
     // All rows of the prompt go through all matrices but the last, which has the last row alone.
     let head = (plan.spec.vocab * plan.spec.hidden) as u64;
-    let mixer: u64 = plan.weights.iter().rev().skip(1).take(2).map(elements).sum();
+    let mixer: u64 = card.weights.iter().rev().skip(1).take(2).map(elements).sum();
     assert_eq!(products(&prompt), 40 * (products(&step) - head - mixer) + head + mixer);
     // The demo chooses 4 of 16 experts: 16 tokens cannot do with 4, and no chunk reads one twice.
     for op in prompt.ops().iter().filter(|op| op.name.starts_with("expert_") && op.matrix.is_some()) {
-        let one = plan.weights.iter().find(|weight| {
+        let one = card.weights.iter().find(|weight| {
             weight.tensor.experts.is_some()
                 && Some((weight.tensor.format, weight.tensor.rows, weight.tensor.cols)) == op.matrix
         });
         let read = op.weight_bytes / one.unwrap().tensor.matrix_bytes() as u64;
         assert!(read > 4 * op.calls() as u64 && read <= 16 * op.calls() as u64, "{}: {read} experts", op.name);
     }
-    assert_eq!(prompt.ops().iter().find(|op| op.name == "expert_down").unwrap().calls(), 3 * plan.layers.len());
+    assert_eq!(prompt.ops().iter().find(|op| op.name == "expert_down").unwrap().calls(), 3 * card.layers.len());
 }
 
 #[test]
@@ -237,22 +236,36 @@ fn what_cannot_be_computed_is_refused_and_nothing_is_lost() {
 #[test]
 fn plans_say_what_does_not_fit() {
     let model = demo();
-    let options = Options { context: 8192, chunk: 256, kv: KvType::F16 };
-    let plan = bankshot::plan::Plan::new(model.bound(), options).unwrap();
-    assert_eq!(plan, bankshot::plan::Plan::new(model.bound(), options).unwrap(), "planning is pure");
-    let needed = plan.memory(0, 0).needed();
-    assert!(bankshot::plan::Plan::fit(model.bound(), options, needed, 0).is_ok());
-    let Err(PlanError::Memory(table)) = bankshot::plan::Plan::fit(model.bound(), options, needed - 1, 0) else {
+    let options = Options::new(8192, 256, KvType::F16);
+    let fit = |options: Options, free_bytes: u64| {
+        let mut inventory = Inventory::unlimited(1);
+        inventory.cards[0].free_bytes = free_bytes;
+        // No room for experts beside the card.
+        inventory.host.free_bytes = 0;
+        Plan::fit(model.bound(), options, &inventory)
+    };
+    let plan = Plan::new(model.bound(), options).unwrap();
+    assert_eq!(plan, Plan::new(model.bound(), options).unwrap(), "planning is pure");
+    let needed = plan.cards[0].ledger.total(false) + RESERVE_BYTES;
+    let fitted = fit(options, needed).unwrap();
+    assert_eq!(fitted.cards, plan.cards);
+    // With less, fewer experts are resident, and the host has no room for the others.
+    let Err(PlanError::HostMemory { host_bytes: 0, least_bytes, .. }) = fit(options, needed - 1) else {
         panic!("fits")
     };
-    assert!(table.context_that_fits > 8000 && table.context_that_fits < 8192, "{table}");
-    let smaller = Options { context: table.context_that_fits, ..options };
-    assert!(bankshot::plan::Plan::fit(model.bound(), smaller, needed - 1, 0).is_ok());
-    let Err(PlanError::Memory(table)) = bankshot::plan::Plan::fit(model.bound(), options, 1 << 20, 0) else {
-        panic!("fits")
-    };
+    assert!(least_bytes > 0);
+    let experts = plan.cards[0].ledger.bytes(ArenaKind::Experts);
+    let fewest = needed - experts + experts / 16;
+    let mut inventory = Inventory::unlimited(1);
+    inventory.cards[0].free_bytes = fewest - (1 << 20);
+    let Err(PlanError::Memory(table)) = Plan::fit(model.bound(), options, &inventory) else { panic!("fits") };
+    let Change::Context { from: 8192, to } = table.change else { panic!("{table}") };
+    assert!(to > 7000 && to < 8192, "{table}");
+    assert!(Plan::fit(model.bound(), Options { context: to, ..options }, &inventory).is_ok());
+    assert!(Plan::fit(model.bound(), Options { context: to + 1, ..options }, &inventory).is_err());
+    inventory.cards[0].free_bytes = 1 << 20;
+    let Err(PlanError::Memory(table)) = Plan::fit(model.bound(), options, &inventory) else { panic!("fits") };
     assert!(table.to_string().contains("no context fits"), "{table}");
-    let too_long = Options { context: 8193, ..options };
-    let error = bankshot::plan::Plan::new(model.bound(), too_long).unwrap_err();
+    let error = Plan::new(model.bound(), Options { context: 8193, ..options }).unwrap_err();
     assert_eq!(error.to_string(), "context: expected 1 to 8192 tokens (the model's own limit), got 8193");
 }

@@ -96,11 +96,11 @@ fn operations() {
     let device = TestDevice::new();
     let copy = copy_rate(&device);
     let model = Arc::new(Model::from_static(wide_model().leak()).unwrap());
-    let card = device.card.clone();
+    let cards = vec![device.card.clone()];
     let chunk = 128;
-    let plan = Engine::plan_for(&model, &card, Options { context: 4096, chunk, kv: KvType::F16 }).unwrap();
+    let plan = Engine::plan_for(&model, &cards, Options::new(4096, chunk, KvType::F16)).unwrap();
     let tables = Tables::open(model.file(), model.bound(), &TableOptions::default()).unwrap();
-    let mut engine = Engine::open(model, tables, card, plan, &mut |_| {}).unwrap();
+    let mut engine = Engine::open(model, tables, cards, plan, None, &mut |_| {}).unwrap();
     println!("operation            matrix               tokens  calls  bytes a call         us    GB/s  of copy");
     let ids: Vec<u32> = (0..chunk as u32).map(|i| i * i % 264).collect();
     for (tokens, times) in [(chunk, 3), (1, 20)] {

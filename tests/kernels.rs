@@ -7,7 +7,7 @@ mod random;
 #[path = "support/test_device.rs"]
 mod test_device;
 
-use bankshot::device::{Span, kernels, sys};
+use bankshot::device::{Arena, MemoryKind, Span, kernels, sys};
 use bankshot::load::pack::Layout;
 use bankshot::ops;
 use bankshot::oracle::linear::{Matrix, matvec};
@@ -159,7 +159,15 @@ fn routing_and_expert_matrices_equal_the_reference() {
 
         let data: Vec<Vec<u8>> = (0..experts).map(|_| random_rows(&mut random, format, n, k)).collect();
         let packed: Vec<u8> = data.iter().flat_map(|data| pack(format, n, k, data)).collect();
+        // Every third expert is in host memory, as one without a slot on the card is.
         let weights = bench.put(&packed);
+        let mirror = Arena::new(bench.queue.card(), packed.len() as u64, MemoryKind::Host).unwrap().whole();
+        bench.queue.upload(&mirror, &packed).unwrap();
+        let address = |expert: usize| {
+            let span = if expert % 3 == 1 { &mirror } else { &weights };
+            span.ptr().expose_provenance() as u64 + (expert * packed.len() / experts) as u64
+        };
+        let table = bench.put(&(0..experts).flat_map(|expert| address(expert).to_le_bytes()).collect::<Vec<u8>>());
         for x_per_slot in [false, true] {
             let x = activations(&mut random, if x_per_slot { tokens * used } else { tokens }, k);
             let expected: Vec<f32> = (0..tokens * used)
@@ -174,8 +182,7 @@ fn routing_and_expert_matrices_equal_the_reference() {
             let (mut args, _kernel, _table) = matmul_args(&bench, format, n, k, tokens);
             let (rows, _spans) = bench.rows(&x);
             let y = bench.put(&vec![0xA5; 4 * tokens * used * n]);
-            args.weights = weights.ptr();
-            args.expert_words = (packed.len() / experts / 4) as u64;
+            args.experts = table.ptr().cast();
             args.x = rows;
             args.y = y.ptr().cast();
             args.plan = plan.ptr().cast();

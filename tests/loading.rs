@@ -47,9 +47,9 @@ fn written(folder: &TempDir, name: &str, bytes: &[u8]) -> PathBuf {
 
 /// Every matrix that the model's plan has, then other rows of each of them.
 fn tensors(model: &Model) -> Vec<TensorRef> {
-    let options = Options { context: 64, chunk: 16, kv: KvType::F16 };
+    let options = Options::new(64, 16, KvType::F16);
     let plan = Plan::new(model.bound(), options).unwrap();
-    let whole: Vec<TensorRef> = plan.weights.into_iter().map(|weight| weight.tensor).collect();
+    let whole: Vec<TensorRef> = plan.cards[0].weights.clone().into_iter().map(|weight| weight.tensor).collect();
     let mapped = whole.iter().filter(|tensor| tensor.rows > 3).map(|tensor| {
         let ranges = vec![tensor.rows / 3..tensor.rows - 1, 1..2, 0..tensor.rows / 2];
         let rows = ranges.iter().map(ExactSizeIterator::len).sum();

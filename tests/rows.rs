@@ -35,9 +35,9 @@ fn demo() -> Arc<Model> {
 }
 
 fn engine_of(model: Arc<Model>, tables: Tables, chunk: usize) -> Engine {
-    let card = Card::open(test_device().index).unwrap();
-    let plan = Engine::plan_for(&model, &card, Options { context: 64, chunk, kv: KvType::F16 }).unwrap();
-    Engine::open(model, tables, card, plan, &mut |_| {}).unwrap()
+    let cards = vec![Card::open(test_device().index).unwrap()];
+    let plan = Engine::plan_for(&model, &cards, Options::new(64, chunk, KvType::F16)).unwrap();
+    Engine::open(model, tables, cards, plan, None, &mut |_| {}).unwrap()
 }
 
 fn tables(model: &Model, options: &TableOptions) -> Tables {
@@ -317,7 +317,7 @@ fn matrices_that_hold_bf16_are_narrowed_without_a_change() {
         panic!("nothing of the file as it is was narrowed")
     };
     assert!(none == 0 && count > 0);
-    let used: u64 = engines[1].plan().weights.iter().map(|weight| weight.tensor.info.bytes).sum();
-    let held: u64 = engines[1].plan().weights.iter().map(|weight| weight.tensor.bytes()).sum();
+    let used: u64 = engines[1].plan().cards[0].weights.iter().map(|weight| weight.tensor.info.bytes).sum();
+    let held: u64 = engines[1].plan().cards[0].weights.iter().map(|weight| weight.tensor.bytes()).sum();
     assert_eq!(used - held, saved);
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 use crate::model::KvType;
+use crate::plan::Split;
 
 /// Runs Qwen's hybrid models on Intel Arc Pro B70 cards, or slower on a CPU, with the same bits.
 #[derive(Debug, Parser)]
@@ -26,6 +27,8 @@ pub enum Command {
     Devices(DevicesArgs),
     /// Print what is in a model file: keys, tensors, parameters, bytes a token, state a sequence
     Inspect(InspectArgs),
+    /// Print how a model would be laid out and computed: memory, operations, an estimate; on any machine, for any cards
+    Plan(PlanArgs),
     /// Print the token ids of a text
     Tokenize(TokenizeArgs),
     /// Print or store the logits of every position of a token sequence
@@ -50,15 +53,12 @@ pub struct BuildKernelsArgs {
 /// Where and how a model runs.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct EngineArgs {
-    /// Device: its number, `cpu` or `gpu`; without it the first GPU, else the CPU
+    /// Cards: numbers of devices, `cpu` or `gpu`, with commas between them; `gpu:2` are the first two GPUs, `cpu:2` two
+    /// parts of the processor. Without it the first GPU, else the CPU
     #[arg(long, value_name = "D")]
     pub device: Option<String>,
-    /// Type of cached keys and values
-    #[arg(long, value_enum, default_value_t = KvArg::F16)]
-    pub kv: KvArg,
-    /// Most prompt tokens that are computed together; results do not depend on it
-    #[arg(long, value_name = "N", default_value_t = crate::plan::DEFAULT_CHUNK)]
-    pub chunk: usize,
+    #[command(flatten)]
+    pub plan: PlanOptions,
     /// GGUF file whose n-gram table is read instead of the model's: a copy of the model, or of the part with the table, on a faster disk
     #[arg(long, value_name = "F")]
     pub ngram_table: Option<PathBuf>,
@@ -68,6 +68,36 @@ pub struct EngineArgs {
     /// Before loading, compare the model's files with a list of SHA-256 sums, as `sha256sum` prints it
     #[arg(long, value_name = "FILE")]
     pub check_sums: Option<PathBuf>,
+    /// Begin with the experts resident that this profile says are used most
+    #[arg(long, value_name = "FILE")]
+    pub expert_profile: Option<PathBuf>,
+    /// At the end, store how often each expert was used; needs experts that are not all resident
+    #[arg(long, value_name = "FILE")]
+    pub save_expert_profile: Option<PathBuf>,
+    /// Record which experts every token chose, for `residency-sim`
+    #[arg(long, value_name = "FILE")]
+    pub routing_trace: Option<PathBuf>,
+}
+
+/// What the user decides of a plan.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct PlanOptions {
+    /// How several cards share the work; without it the plan's own estimate decides. Results do not depend on it
+    #[arg(long, value_enum)]
+    pub split: Option<SplitArg>,
+    /// Most memory of each card for routed experts, as 24G: the others are read from host memory, or from the file when that
+    /// is short. Results do not depend on it
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub expert_budget: Option<u64>,
+    /// Most host memory for routed experts
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub host_expert_budget: Option<u64>,
+    /// Type of cached keys and values
+    #[arg(long, value_enum, default_value_t = KvArg::F16)]
+    pub kv: KvArg,
+    /// Most prompt tokens that are computed together; results do not depend on it
+    #[arg(long, value_name = "N", default_value_t = crate::plan::DEFAULT_CHUNK)]
+    pub chunk: usize,
 }
 
 /// A number of bytes, in units of 1024 with K, M or G.
@@ -94,6 +124,23 @@ impl From<KvArg> for KvType {
         match kv {
             KvArg::F16 => KvType::F16,
             KvArg::F32 => KvType::F32,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum SplitArg {
+    /// Each card computes some layers
+    Layer,
+    /// Each card computes some rows of every large matrix
+    Tensor,
+}
+
+impl From<SplitArg> for Split {
+    fn from(split: SplitArg) -> Split {
+        match split {
+            SplitArg::Layer => Split::Layer,
+            SplitArg::Tensor => Split::Tensor,
         }
     }
 }
@@ -181,6 +228,9 @@ pub struct DevicesArgs {
     /// Folder that holds `sys` and `dev`
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub root: PathBuf,
+    /// Measure these cards, named as for `--device` of `run`, and print them as a file for `plan --cards`
+    #[arg(long, value_name = "D", conflicts_with_all = ["loader", "root", "json"])]
+    pub cards: Option<String>,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -193,6 +243,26 @@ pub struct InspectArgs {
     /// Also list every tensor
     #[arg(long)]
     pub tensors: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct PlanArgs {
+    /// GGUF file
+    pub model: PathBuf,
+    /// Cards and host to plan for, from a file in TOML, instead of this machine's: no device is touched
+    #[arg(long, value_name = "FILE", conflicts_with = "device")]
+    pub cards: Option<PathBuf>,
+    /// Cards of this machine, as for `run`
+    #[arg(long, value_name = "D")]
+    pub device: Option<String>,
+    /// Tokens of context; without it the model's own, at most 8192
+    #[arg(long, value_name = "N")]
+    pub ctx: Option<usize>,
+    #[command(flatten)]
+    pub options: PlanOptions,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

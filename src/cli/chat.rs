@@ -7,7 +7,7 @@ use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 
 use super::args::ChatArgs;
-use super::engine::{open_engine, open_model};
+use super::engine::{CONTEXT, Opened, open_engine, open_model};
 use super::generate::{Finish, generate};
 use super::output::Output;
 use super::run::summary;
@@ -44,8 +44,8 @@ pub fn chat(args: &ChatArgs, output: &mut Output) -> Result<Done> {
         bail!("{}: expected a key `tokenizer.chat_template`, found none", args.model.display());
     };
     let limit = model.bound().spec.context_length;
-    let context = args.ctx.unwrap_or(limit.min(8192));
-    let (mut engine, _) = open_engine(model, &args.engine, context)?;
+    let context = args.ctx.unwrap_or(limit.min(CONTEXT));
+    let Opened { mut engine, records, .. } = open_engine(model, &args.engine, context)?;
     let message = |role: &str, content: &str| Message { role: role.to_owned(), content: content.to_owned() };
     let mut conversation = Conversation {
         template,
@@ -87,6 +87,7 @@ pub fn chat(args: &ChatArgs, output: &mut Output) -> Result<Done> {
             eprintln!("error: {error:#}");
         }
     }
+    records.finish(engine)?;
     Ok(Done::Finished)
 }
 

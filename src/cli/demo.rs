@@ -6,11 +6,13 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::args::DemoArgs;
-use super::engine::open_engine;
+use super::cards::names;
+use super::engine::{Opened, open_engine};
 use super::generate::{Finish, generate};
 use super::output::Output;
 use super::run::{chat_prompt, prompt_ids};
 use super::{Done, interrupt};
+use crate::device::Card;
 use crate::load::Model;
 
 /// A trained model of 24 million parameters with every mechanism of the large ones.
@@ -23,7 +25,7 @@ const QUESTIONS: [&str; 3] = ["What is the capital of France?", "Repeat after me
 const STORY: &str = "Once upon a time";
 
 pub fn demo(args: &DemoArgs, output: &mut Output) -> Result<Done> {
-    let (mut engine, load) = open_engine(Model::from_static(MODEL)?, &args.engine, CONTEXT)?;
+    let Opened { mut engine, load, records } = open_engine(Model::from_static(MODEL)?, &args.engine, CONTEXT)?;
     let model = engine.shared_model();
     // From here on; while loading, Ctrl-C ends the program at once.
     interrupt::listen();
@@ -64,12 +66,13 @@ pub fn demo(args: &DemoArgs, output: &mut Output) -> Result<Done> {
             break;
         }
     }
-    let info = engine.card().info();
+    let cards: Vec<Card> = engine.cards().cloned().collect();
+    let info = cards[0].info();
     let per_second = |count: usize, time: Duration| count as f64 / time.as_secs_f64().max(1e-9);
     if args.json {
-        output.json(&json!({ "device": info.name, "backend": info.backend, "load_ms": load.as_millis() as u64, "answers": answers }))?;
+        output.json(&json!({ "device": info.name, "backend": info.backend, "cards": cards.len(), "load_ms": load.as_millis() as u64, "answers": answers }))?;
     } else {
-        output.line(format_args!("device   {} ({})", info.name, info.backend))?;
+        output.line(format_args!("device   {}", names(&cards)))?;
         output.line(format_args!("start    {:.2} s", load.as_secs_f64()))?;
         output.line(format_args!(
             "prompts  {prompt_tokens} tokens, {:.1} tok/s",
@@ -77,5 +80,6 @@ pub fn demo(args: &DemoArgs, output: &mut Output) -> Result<Done> {
         ))?;
         output.line(format_args!("answers  {steps} steps, {:.1} tok/s", per_second(steps, decode_time)))?;
     }
+    records.finish(engine)?;
     Ok(done)
 }

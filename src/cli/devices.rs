@@ -8,15 +8,21 @@ use serde_json::{Value, json};
 
 use super::Done;
 use super::args::DevicesArgs;
-use super::engine::choose_device;
+use super::cards::{choose_cards, choose_device};
 use super::output::Output;
 use crate::device::{DeviceInfo, devices as sycl_devices};
+use crate::exec;
 use crate::level_zero::{Bridge, Device, Driver, Inventory, LOADER, LinkSpeed, Measures, Reported, Sources};
 
 /// Long enough for a driver's energy counter to move.
 const ENERGY_PAUSE: Duration = Duration::from_millis(100);
 
 pub fn devices(args: &DevicesArgs, output: &mut Output) -> Result<Done> {
+    if let Some(cards) = &args.cards {
+        let cards = choose_cards(Some(cards))?;
+        output.text(&exec::measured(exec::inventory(&cards), &cards)?.to_toml())?;
+        return Ok(Done::Finished);
+    }
     let loader = match &args.loader {
         // A name without a folder would be looked for where the system keeps libraries.
         Some(file) => std::path::absolute(file).with_context(|| format!("--loader {}", file.display()))?,

@@ -1,45 +1,25 @@
 //! Opening a model on a device, with progress on standard error.
 
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
 use super::Done;
-use super::args::{BuildKernelsArgs, EngineArgs};
-use crate::device::{Card, DeviceInfo, Module, cache, devices, kernels};
-use crate::exec::Engine;
+use super::args::{BuildKernelsArgs, EngineArgs, PlanOptions};
+use super::cards::{choose_cards, choose_device, names};
+use crate::device::{Card, DeviceInfo, Module, cache, kernels};
+use crate::exec::{Engine, expert_identity};
 use crate::load::{Model, Progress, TableOptions, Tables, check_sums};
-use crate::plan::{Options, Plan};
+use crate::plan::{Misses, Options, Plan, Split};
+use crate::residency::{Profile, TraceError, TraceWriter};
 
-/// A device as the user names it.
-pub fn choose_device(wanted: Option<&str>) -> Result<DeviceInfo> {
-    let devices = devices()?;
-    let found = match wanted {
-        None => devices.iter().find(|device| !device.is_cpu).or_else(|| devices.first()),
-        Some("cpu") => devices.iter().find(|device| device.is_cpu),
-        Some("gpu") => devices.iter().find(|device| !device.is_cpu),
-        Some(number) => number.parse::<usize>().ok().and_then(|number| devices.get(number)),
-    };
-    if let Some(device) = found {
-        return Ok(device.clone());
-    }
-    let list: Vec<String> = devices
-        .iter()
-        .enumerate()
-        .map(|(i, device)| format!("\n  {i}: {} ({})", device.name, device.backend))
-        .collect();
-    let list = if list.is_empty() { "\n  none".to_owned() } else { list.concat() };
-    match wanted {
-        Some(wanted) => {
-            bail!("--device: expected a number of this list, `cpu` or `gpu`, got `{wanted}`; devices:{list}")
-        }
-        None => bail!("no usable device: expected a Level Zero GPU, a CUDA GPU or the OpenCL CPU device, found:{list}"),
-    }
-}
+/// Tokens of context that a command takes without `--ctx`, if the model has as many.
+pub const CONTEXT: usize = 8192;
 
 /// Opens a model file.
 pub fn open_model(path: &Path) -> Result<Model> {
@@ -50,8 +30,16 @@ pub fn open_model(path: &Path) -> Result<Model> {
     Ok(model)
 }
 
-/// Loads a model onto the device that the arguments name.
-pub fn open_engine(model: Model, args: &EngineArgs, context: usize) -> Result<(Engine, Duration)> {
+/// An engine at work, and what is stored when the work is done.
+pub struct Opened {
+    pub engine: Engine,
+    /// From the start until the engine was ready.
+    pub load: Duration,
+    pub records: Records,
+}
+
+/// Loads a model onto the cards that the arguments name.
+pub fn open_engine(model: Model, args: &EngineArgs, context: usize) -> Result<Opened> {
     let begin = Instant::now();
     if let Some(list) = &args.check_sums {
         let mut reporter = Reporter::new(String::new());
@@ -61,19 +49,86 @@ pub fn open_engine(model: Model, args: &EngineArgs, context: usize) -> Result<(E
     let model = Arc::new(model.narrowed()?);
     let tables = TableOptions { ngram_file: args.ngram_table.clone(), ngram_cache_bytes: args.ngram_cache };
     let tables = Tables::open(model.file(), model.bound(), &tables)?;
-    let device = choose_device(args.device.as_deref())?;
-    let mut reporter = Reporter::new(format!("{} ({})", device.name, device.backend));
-    let card = Card::open(device.index)?;
-    let options = Options { context, chunk: args.chunk.min(context), kv: args.kv.into() };
-    let plan = Engine::plan_for(&model, &card, options)?;
-    let builders = Builders::start(&device, &plan);
-    let engine = Engine::open(model, tables, card, plan, &mut |progress| reporter.show(progress))?;
+    let cards = choose_cards(args.device.as_deref())?;
+    let mut reporter = Reporter::new(names(&cards));
+    let plan = Engine::plan_for(&model, &cards, options(&args.plan, context))?;
+    if args.save_expert_profile.is_some() && plan.misses == Misses::None {
+        bail!("--save-expert-profile: expected experts that are not all resident, as with a small --expert-budget");
+    }
+    let profile = match (&args.expert_profile, &plan.spec.experts) {
+        (None, _) => None,
+        (Some(_), None) => bail!("--expert-profile: expected a model with routed experts"),
+        (Some(path), Some(experts)) => {
+            let layers = plan.spec.layers;
+            Some(Profile::load(path, &expert_identity(&model), layers, experts.count)?)
+        }
+    };
+    let builders = Builders::start(cards[0].info(), &plan);
+    let mut engine =
+        Engine::open(model, tables, cards, plan, profile.as_ref(), &mut |progress| reporter.show(progress))?;
     drop(builders);
     reporter.done();
     if let (count @ 1.., bytes) = engine.plan().narrowed() {
         eprintln!("{count} matrices hold BF16 values in F32: kept as BF16, {bytes} bytes less");
     }
-    Ok((engine, begin.elapsed()))
+    let records = Records::begin(&mut engine, args)?;
+    Ok(Opened { engine, load: begin.elapsed(), records })
+}
+
+/// What an engine's work leaves behind beside its output.
+pub struct Records {
+    profile: Option<PathBuf>,
+    trace: Option<Arc<Mutex<Result<TraceWriter, TraceError>>>>,
+}
+
+impl Records {
+    fn begin(engine: &mut Engine, args: &EngineArgs) -> Result<Records> {
+        let mut trace = None;
+        if let Some(path) = &args.routing_trace {
+            let Some(shape) = engine.expert_shape() else {
+                bail!("--routing-trace: expected a model with routed experts");
+            };
+            let writer = Arc::new(Mutex::new(Ok(TraceWriter::create(path, &expert_identity(engine.model()), &shape)?)));
+            trace = Some(Arc::clone(&writer));
+            engine.record_routing(Box::new(move |position, tokens, layers| {
+                let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
+                // The first failure is kept and reported at the end.
+                if let Ok(trace) = &mut *writer
+                    && let Err(error) = trace.step(position, tokens, layers)
+                {
+                    *writer = Err(error);
+                }
+            }));
+        }
+        Ok(Records { profile: args.save_expert_profile.clone(), trace })
+    }
+
+    /// Stores everything, and closes the engine.
+    pub fn finish(self, engine: Engine) -> Result<()> {
+        if let (Some(path), Some(profile)) = (&self.profile, engine.expert_profile()) {
+            profile.save(path)?;
+        }
+        engine.close(CLOSE_DEADLINE)?;
+        // The engine held the only other reference.
+        let trace = self.trace.and_then(Arc::into_inner).map(Mutex::into_inner);
+        if let Some(trace) = trace {
+            trace.unwrap_or_else(PoisonError::into_inner)?.finish()?;
+        }
+        Ok(())
+    }
+}
+
+/// How long a command waits for its cards to come to rest.
+const CLOSE_DEADLINE: Duration = Duration::from_secs(30);
+
+/// What the arguments ask of a plan.
+pub fn options(args: &PlanOptions, context: usize) -> Options {
+    Options {
+        split: args.split.map(Split::from),
+        expert_bytes: args.expert_budget,
+        host_expert_bytes: args.host_expert_budget,
+        ..Options::new(context, args.chunk.min(context), args.kv.into())
+    }
 }
 
 /// Processes that build kernel modules into the cache folder beside this one, where the device's compiler takes one at a time in a process.
@@ -83,9 +138,9 @@ struct Builders(Vec<Child>);
 impl Builders {
     fn start(device: &DeviceInfo, plan: &Plan) -> Builders {
         let Some(folder) = cache::folder().filter(|_| device.backend == "opencl") else { return Builders(Vec::new()) };
-        let missing = plan
-            .modules
-            .iter()
+        let modules: BTreeSet<&String> = plan.cards.iter().flat_map(|card| &card.modules).collect();
+        let missing = modules
+            .into_iter()
             .filter(|name| kernels::find(name).is_some_and(|code| !cache::module_path(&folder, device, code).exists()));
         let missing: Vec<&String> = missing.collect();
         let processes = std::thread::available_parallelism().map_or(1, usize::from).min(missing.len());

@@ -57,8 +57,9 @@ fn layer_kinds(bound: &Bound) -> (usize, usize, usize) {
 /// Bytes of weights on the device, which do not depend on how the model is run.
 fn resident_bytes(bound: &Bound) -> Result<u64, PlanError> {
     let context = bound.spec.context_length.min(4096);
-    let options = Options { context, chunk: DEFAULT_CHUNK.min(context), kv: KvType::F16 };
-    Ok(Plan::new(bound, options)?.ledger.bytes(ArenaKind::Weights))
+    let options = Options::new(context, DEFAULT_CHUNK.min(context), KvType::F16);
+    let ledger = &Plan::new(bound, options)?.cards[0].ledger;
+    Ok(ledger.bytes(ArenaKind::Weights) + ledger.bytes(ArenaKind::Experts))
 }
 
 /// Everything that looks wrong.

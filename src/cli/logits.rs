@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::json;
 
 use super::args::LogitsArgs;
-use super::engine::{open_engine, open_model};
+use super::engine::{Opened, open_engine, open_model};
 use super::npy::NpyWriter;
 use super::output::Output;
 use super::{Done, interrupt};
@@ -26,12 +26,12 @@ pub fn logits(args: &LogitsArgs, output: &mut Output) -> Result<Done> {
     let vocab = spec.vocab;
     let mut file = args.out.as_deref().map(|path| NpyWriter::create(path, args.ids.len(), vocab)).transpose()?;
     interrupt::listen();
-    let (mut engine, _) = open_engine(model, &args.engine, args.ids.len())?;
+    let Opened { mut engine, records, .. } = open_engine(model, &args.engine, args.ids.len())?;
     let mut best = Vec::with_capacity(args.ids.len());
     let mut last = vec![0.0; vocab];
     let mut failed = None;
     // One chunk at a time, so that Ctrl-C is noticed.
-    for ids in args.ids.chunks(args.engine.chunk.max(1)) {
+    for ids in args.ids.chunks(args.engine.plan.chunk.max(1)) {
         if interrupt::asked() {
             return Ok(Done::Interrupted);
         }
@@ -67,5 +67,6 @@ pub fn logits(args: &LogitsArgs, output: &mut Output) -> Result<Done> {
             ))?;
         }
     }
+    records.finish(engine)?;
     Ok(Done::Finished)
 }

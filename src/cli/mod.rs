@@ -1,6 +1,7 @@
 //! The command line: arguments in, text or JSON out, an exit code.
 
 mod args;
+mod cards;
 mod chat;
 mod demo;
 mod devices;
@@ -12,6 +13,7 @@ mod logits;
 mod npy;
 mod output;
 mod perplexity;
+mod plan;
 mod residency_sim;
 mod run;
 mod tokenize;
@@ -53,6 +55,7 @@ pub fn main() -> ExitCode {
         Command::Chat(args) => chat::chat(args, &mut output),
         Command::Inspect(args) => inspect::inspect(args, &mut output),
         Command::Devices(args) => devices::devices(args, &mut output),
+        Command::Plan(args) => plan::plan(args, &mut output),
         Command::Tokenize(args) => tokenize::tokenize(args, &mut output),
         Command::Logits(args) => logits::logits(args, &mut output),
         Command::Perplexity(args) => perplexity::perplexity(args, &mut output),

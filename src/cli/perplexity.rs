@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use serde_json::json;
 
 use super::args::PerplexityArgs;
-use super::engine::{open_engine, open_model};
+use super::engine::{Opened, open_engine, open_model};
 use super::output::Output;
 use super::run::read_text;
 use super::{Done, interrupt};
@@ -60,7 +60,7 @@ pub fn perplexity(args: &PerplexityArgs, output: &mut Output) -> Result<Done> {
         bail!("{}: expected at least one window of {window} tokens, found {} tokens", args.text.display(), ids.len());
     }
     let begin_id = if tokenizer.add_bos() { tokenizer.bos() } else { None };
-    let (mut engine, _) = open_engine(model, &args.engine, window)?;
+    let Opened { mut engine, records, .. } = open_engine(model, &args.engine, window)?;
     // From here on; while loading, Ctrl-C ends the program at once.
     interrupt::listen();
     let mut score = Score::default();
@@ -94,6 +94,7 @@ pub fn perplexity(args: &PerplexityArgs, output: &mut Output) -> Result<Done> {
     if terminal {
         eprintln!();
     }
+    records.finish(engine)?;
     if score.count == 0 {
         return Ok(Done::Interrupted);
     }

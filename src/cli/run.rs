@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value, json};
 
 use super::args::{PromptArgs, RunArgs};
-use super::engine::{open_engine, open_model};
+use super::engine::{Opened, open_engine, open_model};
 use super::generate::{Answer, Finish, generate};
 use super::output::Output;
 use super::{Done, interrupt};
@@ -73,7 +73,7 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Done> {
     if prompt.len() > context.min(limit) {
         bail!("the prompt has {} tokens: expected at most {}, the context's length", prompt.len(), context.min(limit));
     }
-    let (mut engine, load) = open_engine(model, &args.engine, context)?;
+    let Opened { mut engine, load, records } = open_engine(model, &args.engine, context)?;
     // From here on; while loading, Ctrl-C ends the program at once.
     interrupt::listen();
     let answer = generate(&mut engine, &prompt, args.n, |id, piece| match (args.json, args.ids) {
@@ -82,12 +82,15 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Done> {
         (false, false) => output.text(piece),
     })?;
     // Of the answer alone.
-    let ngram_rows = engine.ngram_counters();
+    let (ngram_rows, experts) = (engine.ngram_counters(), engine.expert_counters());
     if !args.json {
         output.line("")?;
         eprintln!("{}", summary(&answer));
         if let Some(counters) = ngram_rows {
             eprintln!("n-gram rows: {counters}");
+        }
+        if let Some(counters) = experts {
+            eprintln!("experts: {counters}");
         }
     }
     let mut done = if answer.finish == Finish::Interrupted { Done::Interrupted } else { Done::Finished };
@@ -106,6 +109,7 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Done> {
             "finish_reason": answer.finish.name(),
             "timings": answer.timings(load),
             "ngram_rows": ngram_rows,
+            "experts": experts,
         });
         if !parts.is_empty() {
             object["breakdown"] = parts
@@ -121,6 +125,7 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Done> {
             eprint!("{part}");
         }
     }
+    records.finish(engine)?;
     Ok(done)
 }
 

@@ -73,23 +73,23 @@ impl Queue {
         Ok(())
     }
 
-    /// Waits at most `deadline` until everything enqueued is done, also on a poisoned queue. False when time is over, or
-    /// when the device does not answer.
-    pub fn drain(&self, deadline: Duration) -> bool {
+    /// Waits at most `deadline` until everything enqueued is done, also on a poisoned queue. False when time is over.
+    ///
+    /// # Errors
+    /// When the device does not answer, as a lost one.
+    pub fn drain(&self, deadline: Duration) -> Result<bool, DeviceError> {
         let start = Instant::now();
         loop {
             let mut idle = 0;
             // SAFETY: the queue is live and the out-pointer is to a live number.
-            if check(unsafe { sys::xk_queue_idle(self.raw(), &mut idle) }).is_err() {
-                return false;
-            }
+            check(unsafe { sys::xk_queue_idle(self.raw(), &mut idle) })?;
             if idle == 1 {
                 self.foreign.borrow_mut().clear();
-                return true;
+                return Ok(true);
             }
             let left = deadline.saturating_sub(start.elapsed());
             if left.is_zero() {
-                return false;
+                return Ok(false);
             }
             std::thread::sleep(left.min(POLL));
         }

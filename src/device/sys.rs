@@ -263,7 +263,7 @@ pub struct xk_matmul_args {
     pub max_entries: u32,
     pub x_div: u32,
     pub slots_at: u32,
-    pub expert_words: u64,
+    pub experts: *const u64,
     pub kernel: *mut xk_kernel,
     pub weights: *const ::core::ffi::c_void,
     pub codebook: *const ::core::ffi::c_void,
@@ -284,7 +284,7 @@ const _: () = {
     ["Offset of field: xk_matmul_args::max_entries"][::core::mem::offset_of!(xk_matmul_args, max_entries) - 20usize];
     ["Offset of field: xk_matmul_args::x_div"][::core::mem::offset_of!(xk_matmul_args, x_div) - 24usize];
     ["Offset of field: xk_matmul_args::slots_at"][::core::mem::offset_of!(xk_matmul_args, slots_at) - 28usize];
-    ["Offset of field: xk_matmul_args::expert_words"][::core::mem::offset_of!(xk_matmul_args, expert_words) - 32usize];
+    ["Offset of field: xk_matmul_args::experts"][::core::mem::offset_of!(xk_matmul_args, experts) - 32usize];
     ["Offset of field: xk_matmul_args::kernel"][::core::mem::offset_of!(xk_matmul_args, kernel) - 40usize];
     ["Offset of field: xk_matmul_args::weights"][::core::mem::offset_of!(xk_matmul_args, weights) - 48usize];
     ["Offset of field: xk_matmul_args::codebook"][::core::mem::offset_of!(xk_matmul_args, codebook) - 56usize];

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use super::launch::{Launcher, Window};
-use super::traffic::{Traffic, traffic};
+use super::launch::Window;
 use super::{Engine, EngineError};
-use crate::plan::{Op, Region, Step};
+use crate::plan::{Op, Region, Step, Traffic, traffic};
 use crate::quant::Format;
 
 /// One row of a [`Breakdown`]: an operation over all layers that have it with the same matrix.
@@ -136,51 +135,39 @@ impl fmt::Display for Breakdown {
 }
 
 impl Engine {
-    /// Computes a chunk of `count` tokens, with a wait after every operation.
-    pub(super) fn chunk_measured(
+    /// Launches one step of a card, waits for it and notes its time.
+    pub(super) fn measure(
         &mut self,
-        count: usize,
-        logits: bool,
+        card: usize,
+        step: &Step,
+        layer: Option<usize>,
+        window: Window,
+        chunk: usize,
         breakdown: &mut Breakdown,
     ) -> Result<(), EngineError> {
-        breakdown.host("upload", || self.upload_inputs(count))?;
-        let window = Window { first: 0, count };
-        // Experts that the layer's router chose.
-        let mut chosen = 0;
+        if matches!(step.op, Op::Gather(_)) {
+            return Ok(());
+        }
+        let begin = Instant::now();
+        self.launcher(card).step(step, layer, window)?;
+        self.cards[card].wait()?;
+        let times = vec![begin.elapsed()];
+        if let Op::MoeRoute { plan, .. } = &step.op {
+            self.cards[card].experts_chosen = self.chosen_experts(card, *plan)?;
+        }
         let plan = &self.plan;
-        let start = plan.start.iter().map(|step| (step, None));
-        let layers = plan.layers.iter().flat_map(|layer| layer.steps.iter().map(|step| (step, Some(layer.index))));
-        for (step, layer) in start.chain(layers) {
-            breakdown.add(self.measure(step, layer, window, chosen)?);
-            if let Op::MoeRoute { plan, .. } = &step.op {
-                chosen = self.chosen_experts(*plan)?;
-            }
-        }
-        if logits {
-            let window = Window { first: count - 1, count: 1 };
-            for step in &plan.head {
-                breakdown.add(self.measure(step, None, window, chosen)?);
-            }
-            breakdown.host("download", || self.download_logits(1))?;
-        }
+        let position = self.input(chunk).position + window.first;
+        let experts = self.cards[card].experts_chosen;
+        let Traffic { weight_bytes, bytes, products, matrix } =
+            traffic((&plan.spec, &plan.options, &plan.cards[card]), &step.op, window.count, position, experts);
+        breakdown.add(OpTime { name: step.name, matrix, weight_bytes, bytes, products, times });
         Ok(())
     }
 
-    fn measure(&self, step: &Step, layer: Option<usize>, window: Window, chosen: usize) -> Result<OpTime, EngineError> {
-        let launcher: Launcher<'_> = self.launcher();
-        let begin = Instant::now();
-        launcher.step(step, layer, window)?;
-        self.queue.wait()?;
-        let times = vec![begin.elapsed()];
-        let Traffic { weight_bytes, bytes, products, matrix } =
-            traffic(&self.plan, &step.op, window, self.ids.len(), chosen);
-        Ok(OpTime { name: step.name, matrix, weight_bytes, bytes, products, times })
-    }
-
     /// Different experts in a layer's expert plan: i32, a count at 0, and from 4 on (expert, first slot, slots) each.
-    fn chosen_experts(&self, plan: Region) -> Result<usize, EngineError> {
+    fn chosen_experts(&self, card: usize, plan: Region) -> Result<usize, EngineError> {
         let mut bytes = vec![0; plan.bytes as usize];
-        self.queue.download(&mut bytes, &self.span(plan, plan.bytes)?)?;
+        self.cards[card].get(&mut bytes, plan)?;
         let (words, _) = bytes.as_chunks::<4>();
         let entries = words.first().map_or(0, |count| i32::from_le_bytes(*count) as usize);
         let experts = words.get(4..).unwrap_or_default().chunks_exact(3).take(entries).map(|entry| entry[0]);

@@ -7,8 +7,8 @@ use crate::device::{DeviceError, Kernel, Queue, sys};
 use crate::model::{GdnGate, HeadOrder};
 use crate::ops;
 use crate::plan::{
-    ActKind, AttentionOp, Buffer, GatesIn, Op, Plan, ROWS_PER_GROUP, Region, Rows, Step, plan_entries_max,
-    plan_slots_at,
+    ActKind, AttentionOp, Buffer, CardPlan, GatesIn, Op, Place, Plan, ROWS_PER_GROUP, Region, Rows, Step,
+    plan_entries_max, plan_slots_at,
 };
 
 /// Consecutive tokens of the chunk that a step computes.
@@ -40,9 +40,10 @@ impl Kernels {
     }
 }
 
-/// What launches need besides the step: the plan, where its arenas start, and the kernels.
+/// What a card's launches need besides the step: its plan, where its arenas start, and the kernels.
 pub(super) struct Launcher<'a> {
     pub plan: &'a Plan,
+    pub number: usize,
     /// First address of each arena of the ledger.
     pub arenas: &'a [u64],
     pub kernels: &'a Kernels,
@@ -54,10 +55,14 @@ fn c(value: f64) -> f32 {
 }
 
 impl Launcher<'_> {
+    fn card(&self) -> &CardPlan {
+        &self.plan.cards[self.number]
+    }
+
     /// Launches one step over a window of the chunk.
     pub fn step(&self, step: &Step, layer: Option<usize>, window: Window) -> Result<(), EngineError> {
         self.launch(&step.op, window).map_err(|error| match error {
-            EngineError::Device(problem) => EngineError::Step { op: step.name, layer, problem },
+            EngineError::Device(problem) => EngineError::Step { op: step.name, layer, card: self.number, problem },
             other => other,
         })
     }
@@ -81,15 +86,15 @@ impl Launcher<'_> {
     }
 
     fn vector(&self, index: usize) -> *const f32 {
-        self.region(self.plan.vectors[index].region)
+        self.region(self.card().vectors[index].region)
     }
 
     fn state<T>(&self, index: usize) -> *mut T {
-        self.region(self.plan.state[index].region)
+        self.region(self.card().state[index].region)
     }
 
     fn pending(&self, pending: bool, window: Window) -> (*const f32, *const f32) {
-        let buffers = &self.plan.buffers;
+        let buffers = &self.card().buffers;
         if pending {
             let one_stream = self.plan.spec.hyper_connections.is_none();
             let weights = if one_stream { std::ptr::null_mut() } else { self.at(buffers.stream_weights, window) };
@@ -101,7 +106,7 @@ impl Launcher<'_> {
 
     fn launch(&self, op: &Op, window: Window) -> Result<(), EngineError> {
         let spec = &self.plan.spec;
-        let buffers = &self.plan.buffers;
+        let buffers = &self.card().buffers;
         let tokens = window.count as u32;
         let (streams, hidden) = (spec.streams() as u32, spec.hidden as u32);
         let inv_hidden = c(1.0 / spec.hidden as f64);
@@ -116,7 +121,7 @@ impl Launcher<'_> {
                         streams,
                         hidden,
                         kernel: self.kernels.get("hyper", "hyper_start")?,
-                        x: self.at(buffers.embedded, window),
+                        x: buffers.embedded.map_or(std::ptr::null_mut(), |buffer| self.at(buffer, window)),
                         r: self.at(buffers.residual, window),
                         ..Default::default()
                     },
@@ -235,7 +240,7 @@ impl Launcher<'_> {
                     },
                 ),
                 Op::Attention(op) => return self.attention(op, window),
-                Op::MoeRoute { logits, chosen, weights, plan } => {
+                Op::MoeRoute { layer, logits, weights, plan } => {
                     let (rows_per_group, slots_at, _) = self.expert_plan(window);
                     ops::moe_route(
                         self.queue,
@@ -248,7 +253,7 @@ impl Launcher<'_> {
                             route: self.kernels.get("moe", "moe_route")?,
                             plan_kernel: self.kernels.get("moe", "moe_plan")?,
                             logits: self.at(*logits, window),
-                            chosen: self.at(*chosen, window),
+                            chosen: self.chosen(*layer, window),
                             weights: self.at(*weights, window),
                             plan: self.region(*plan),
                             ..Default::default()
@@ -270,6 +275,8 @@ impl Launcher<'_> {
                         ..Default::default()
                     },
                 ),
+                // The engine exchanges between cards; a launcher knows one.
+                Op::Gather(_) => return Ok(()),
                 Op::Ple { pending, key, value, norm_key, norm_query, norm_conv, conv, n, history } => {
                     let (y, weights) = self.pending(*pending, window);
                     let ple = spec.ple.as_ref().map_or((0, 0), |ple| (ple.conv_taps as u32, ple.ngram as u32));
@@ -311,6 +318,14 @@ impl Launcher<'_> {
         self.plan.spec.experts.as_ref().map_or((0, 0), |experts| (experts.count, experts.used))
     }
 
+    /// Where the router of the card's expert layer `layer` leaves what it chose, i32 [token][used].
+    fn chosen(&self, layer: usize, window: Window) -> *mut i32 {
+        let region = self.card().buffers.chosen.expect("the plan has a router, so its ids have a place");
+        let ids = layer * window.count * self.expert_counts().1;
+        let address = self.arenas[region.arena] + region.offset + 4 * ids as u64;
+        std::ptr::with_exposed_provenance_mut(address as usize)
+    }
+
     /// Rows a group, place of the slots and most entries of the expert plan over a window.
     fn expert_plan(&self, window: Window) -> (u32, u32, u32) {
         let (experts, used) = self.expert_counts();
@@ -320,19 +335,28 @@ impl Launcher<'_> {
     }
 
     fn matmul_args(&self, weight: usize, rows: usize) -> Result<sys::xk_matmul_args, EngineError> {
-        let weight = &self.plan.weights[weight];
+        let weight = &self.card().weights[weight];
         let format = weight.tensor.format;
         let module = format!("matmul_{}", format.name().to_ascii_lowercase());
-        let codebook = self.plan.codebooks.iter().find(|codebook| codebook.format == format);
+        let codebook = self.card().codebooks.iter().find(|codebook| codebook.format == format);
         let rows_per_group = if rows == 1 { 1 } else { ROWS_PER_GROUP };
         Ok(sys::xk_matmul_args {
             n: weight.tensor.rows as u32,
             k: weight.tensor.cols as u32,
             rows: rows as u32,
             rows_per_group: rows_per_group as u32,
-            expert_words: weight.expert_bytes / 4,
             kernel: self.kernels.get(&module, if rows_per_group == 1 { "matmul_r1" } else { "matmul_r8" })?,
-            weights: self.region(weight.region),
+            weights: match weight.place {
+                Place::Region(region) => self.region(region),
+                Place::Experts { .. } => std::ptr::null(),
+            },
+            experts: match weight.place {
+                Place::Region(_) => std::ptr::null(),
+                Place::Experts { layer, matrix } => {
+                    let table: *const u64 = self.region(self.card().experts[layer].table);
+                    table.wrapping_add(matrix * self.expert_counts().0)
+                }
+            },
             codebook: codebook
                 .map_or(std::ptr::null_mut(), |codebook| self.region::<std::ffi::c_void>(codebook.region)),
             ..Default::default()
@@ -343,7 +367,7 @@ impl Launcher<'_> {
         let mut args = self.matmul_args(weight, window.count)?;
         args.x = self.rows(x, window);
         // Logits have a buffer of the window's own length.
-        let to = if y == self.plan.buffers.logits { Window { first: 0, ..window } } else { window };
+        let to = if Some(y) == self.card().buffers.logits { Window { first: 0, ..window } } else { window };
         args.y = self.at(y, to);
         // SAFETY: as in `launch`.
         Ok(unsafe { ops::matmul(self.queue, args) }?)
@@ -401,7 +425,7 @@ impl Launcher<'_> {
     fn attention(&self, op: &AttentionOp, window: Window) -> Result<(), EngineError> {
         let spec = &self.plan.spec;
         let module = format!("attention_{}", self.plan.options.kv.name());
-        let buffers = &self.plan.buffers;
+        let buffers = &self.card().buffers;
         let mut args = sys::xk_attention_args {
             tokens: window.count as u32,
             heads: spec.heads as u32,

@@ -1,25 +1,30 @@
-//! Running a plan: one sequence, fed in chunks or token by token.
+//! Running a plan: one sequence, fed in chunks or token by token, on one card or several.
 
 mod breakdown;
+mod card;
+mod exchange;
+mod experts;
 mod inputs;
+mod inventory;
 mod launch;
-mod traffic;
+mod walk;
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::device::kernels::{self, ModuleCode};
-use crate::device::{self, Arena, Card, DeviceError, Graph, MemoryKind, Module, Queue, Span};
-use crate::load::{self, LoadError, Model, Progress, RowCounters, RowError, Tables};
-use crate::plan::{LOGIT_ROWS, Options, Plan, PlanError, Region, StateKind};
+use crate::device::{Card, DeviceError};
+use crate::load::{LoadError, Model, Progress, RowCounters, RowError, Sources, Tables};
+use crate::plan::{LOGIT_ROWS, Misses, Options, Plan, PlanError, StateKind};
+use crate::residency::{Counters, Profile, Shape};
 use crate::rope::RopeTable;
 pub use breakdown::{Breakdown, OpTime};
-use launch::{Kernels, Launcher, Window};
-
-/// Memory that stays free on a device beside a plan.
-const RESERVE_BYTES: u64 = 256 << 20;
+use card::CardRun;
+use exchange::Link;
+use inputs::Inputs;
+pub use inventory::{inventory, measured};
+use launch::Window;
+use walk::Part;
 
 /// What keeps a model from running.
 #[derive(Debug, thiserror::Error)]
@@ -31,8 +36,14 @@ pub enum EngineError {
     Load(#[from] LoadError),
     #[error(transparent)]
     Device(#[from] DeviceError),
-    #[error("operation {op}{}: {problem}", .layer.map(|layer| format!(" of layer {layer}")).unwrap_or_default())]
-    Step { op: &'static str, layer: Option<usize>, problem: DeviceError },
+    #[error("card {card}: {problem}")]
+    Card { card: usize, problem: DeviceError },
+    #[error("operation {op}{} on card {card}: {problem}", .layer.map(|layer| format!(" of layer {layer}")).unwrap_or_default())]
+    Step { op: &'static str, layer: Option<usize>, card: usize, problem: DeviceError },
+    #[error("the plan is for {plan} cards, and {cards} were given")]
+    Cards { plan: usize, cards: usize },
+    #[error("{place}: the plan allocates {needed_bytes} bytes, and {free_bytes} are free now")]
+    Admission { place: String, needed_bytes: u64, free_bytes: u64 },
     #[error("kernel {kernel} of module {module} is not in this build")]
     Kernel { module: String, kernel: &'static str },
     /// A row of a table could not be read. The tokens of earlier chunks are in the sequence; the engine goes on working.
@@ -44,33 +55,38 @@ pub enum EngineError {
     NoTokens,
     #[error("context is full: {position} tokens are in it, {more} more were asked for, and it holds {context}")]
     ContextFull { position: usize, more: usize, context: usize },
+    #[error("card {card} did not come to rest within {seconds} s; its memory is left as it is")]
+    Restless { card: usize, seconds: f64 },
     #[error("the engine stopped working after an earlier device error: {0}")]
     Poisoned(String),
 }
 
 /// A loaded model and one sequence on it.
 ///
-/// Results do not depend on how tokens are divided over calls and chunks.
+/// Results do not depend on how tokens are divided over calls and chunks, nor on cards and resident experts.
 pub struct Engine {
     model: Arc<Model>,
     tables: Tables,
-    plan: Plan,
-    kernels: Kernels,
-    queue: Queue,
-    arenas: Vec<Arena>,
-    addresses: Vec<u64>,
-    /// A step of one token with its logits, recorded once.
-    decode: Option<Graph>,
-    /// Embeddings of the chunk that comes next, [chunk][hidden].
-    embedded: Vec<f32>,
-    /// N-gram rows of the chunk that comes next, [chunk][heads][row_dim].
-    ngrams: Vec<f32>,
+    plan: Arc<Plan>,
+    cards: Vec<CardRun>,
+    /// How each card but the first gets what the card before it hands over.
+    links: Vec<Link>,
+    /// Of the chunks under way, and of the one that comes next.
+    inputs: Vec<Inputs>,
     /// Logits of the last rows computed, [LOGIT_ROWS][vocab].
     logits: Vec<f32>,
+    /// A card's columns of them, where cards divide the head.
+    logit_part: Vec<f32>,
     ids: Vec<u32>,
+    /// Where experts are read from while the engine runs.
+    sources: Option<Sources>,
+    routing: Option<RoutingSink>,
     poisoned: Option<String>,
-    card: Card,
 }
+
+/// Takes what the routers of one chunk chose: the position of its first token, its tokens, and for each expert layer the
+/// ids, [tokens][used].
+pub type RoutingSink = Box<dyn FnMut(usize, usize, &[&[u32]]) + Send>;
 
 /// Which rows of logits a call wants.
 enum Want<'a> {
@@ -80,53 +96,56 @@ enum Want<'a> {
 }
 
 impl Engine {
-    /// Plans a model for a device.
+    /// Plans a model for cards.
     ///
     /// # Errors
-    /// When the options do not suit the model, or the plan does not fit the device.
-    pub fn plan_for(model: &Model, card: &Card, options: Options) -> Result<Plan, PlanError> {
-        Plan::fit(model.bound(), options, card.info().global_bytes, RESERVE_BYTES)
+    /// When the options do not suit the model, or the plan does not fit the cards.
+    pub fn plan_for(model: &Model, cards: &[Card], options: Options) -> Result<Plan, PlanError> {
+        Plan::fit(model.bound(), options, &inventory(cards))
     }
 
     /// Loads a model as planned: builds the kernels that the plan uses and uploads the weights meanwhile. The rows of
-    /// `tables`, which are the model's, are read while the engine runs.
+    /// `tables`, which are the model's, are read while the engine runs. Experts that `profile` says are used most begin
+    /// as the resident ones.
     ///
     /// # Errors
-    /// When the device fails.
+    /// When there are not as many cards as the plan has, or a device fails.
     pub fn open(
         model: Arc<Model>,
         tables: Tables,
-        card: Card,
+        cards: Vec<Card>,
         plan: Plan,
+        profile: Option<&Profile>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Engine, EngineError> {
-        let options = plan.options;
-        let queue = Queue::new(&card)?;
-        let mut arenas = Vec::with_capacity(plan.ledger.arenas.len());
-        for (_, bytes) in &plan.ledger.arenas {
-            arenas.push(Arena::new(&card, *bytes, MemoryKind::Device)?);
+        if cards.len() != plan.cards.len() {
+            return Err(EngineError::Cards { plan: plan.cards.len(), cards: cards.len() });
         }
-        let addresses: Vec<u64> = arenas.iter().map(|arena| arena.whole().ptr().expose_provenance() as u64).collect();
-        let kernels = load(&model, &plan, &card, &queue, &arenas, progress)?;
-        let rope = RopeTable::new(plan.spec.rope_dims, plan.spec.rope_base).rows(0..options.context);
-        let to = plan.buffers.rope;
-        queue.upload(&arenas[to.arena].span(to.offset, to.bytes)?, bytes_of(&rope))?;
+        inventory::admit(&plan, &cards)?;
+        let plan = Arc::new(plan);
+        let cards = card::open(&model, &plan, cards, profile, progress)?;
+        let rope = RopeTable::new(plan.spec.rope_dims, plan.spec.rope_base).rows(0..plan.options.context);
+        for (run, card) in cards.iter().zip(&plan.cards) {
+            run.put(card.buffers.rope, bytes_of(&rope))?;
+        }
+        let sources = (plan.misses == Misses::File).then(|| Sources::open(model.file())).transpose()?;
+        let links = exchange::links(&plan, &cards)?;
         let (vocab, chunk) = (plan.spec.vocab, plan.options.chunk);
+        let rows = LOGIT_ROWS.min(chunk);
+        let part = plan.cards.iter().map(|card| card.logit_range.len()).filter(|columns| *columns < vocab).max();
         let mut engine = Engine {
-            embedded: vec![0.0; chunk * plan.spec.hidden],
-            ngrams: vec![0.0; plan.spec.ple.as_ref().map_or(0, |ple| chunk * ple.width())],
-            logits: vec![0.0; LOGIT_ROWS.min(chunk) * vocab],
-            ids: Vec::with_capacity(options.context),
+            inputs: (0..=plan.stages().len()).map(|_| Inputs::new(&plan)).collect(),
+            logits: vec![0.0; rows * vocab],
+            logit_part: vec![0.0; rows * part.unwrap_or(0)],
+            ids: Vec::with_capacity(plan.options.context),
             model,
             tables,
             plan,
-            kernels,
-            queue,
-            arenas,
-            addresses,
-            decode: None,
+            cards,
+            links,
+            sources,
+            routing: None,
             poisoned: None,
-            card,
         };
         engine.reset()?;
         Ok(engine)
@@ -145,8 +164,13 @@ impl Engine {
         &self.plan
     }
 
-    pub fn card(&self) -> &Card {
-        &self.card
+    pub fn cards(&self) -> impl Iterator<Item = &Card> {
+        self.cards.iter().map(|run| run.card())
+    }
+
+    /// How cards hand each other what they computed, in words; `None` with one card.
+    pub fn exchange_route(&self) -> Option<&'static str> {
+        exchange::route(&self.plan, &self.links)
     }
 
     /// What the n-gram table has been asked for, if the model has one.
@@ -154,7 +178,33 @@ impl Engine {
         self.tables.ngrams.as_ref().map(|table| table.counters())
     }
 
-    /// The sequence so far.
+    /// How often chosen experts were resident, over all cards; `None` if all always are.
+    pub fn expert_counters(&self) -> Option<Counters> {
+        let mut all: Option<Counters> = None;
+        for counters in self.cards.iter().filter_map(|run| run.experts.as_ref()?.counters()) {
+            all.get_or_insert_default().add(counters);
+        }
+        all
+    }
+
+    /// How often each expert has been used, with what the engine began with, to be given to [`Engine::open`] another time.
+    ///
+    /// `None` if all experts always are resident, so that nothing is counted.
+    pub fn expert_profile(&self) -> Option<Profile> {
+        experts::profile(&self.model, &self.plan, &self.cards)
+    }
+
+    /// Sizes of the model's experts, as a routing trace records them; `None` if it has none.
+    pub fn expert_shape(&self) -> Option<Shape> {
+        experts::model_shape(&self.plan)
+    }
+
+    /// From here on, every chunk's routing goes to `sink`.
+    pub fn record_routing(&mut self, sink: RoutingSink) {
+        self.routing = Some(sink);
+    }
+
+    /// The sequence so far. It is known on the host, and stays so when a device fails.
     pub fn ids(&self) -> &[u32] {
         &self.ids
     }
@@ -165,17 +215,29 @@ impl Engine {
     }
 
     /// Starts an empty sequence.
+    ///
+    /// # Errors
+    /// When a device fails.
     pub fn reset(&mut self) -> Result<(), EngineError> {
         self.guarded(|engine| {
-            for item in
-                engine.plan.state.iter().filter(|item| !matches!(item.kind, StateKind::Keys | StateKind::Values))
-            {
-                engine.queue.fill(&engine.span(item.region, item.region.bytes)?, 0)?;
+            for (run, card) in engine.cards.iter().zip(&engine.plan.cards) {
+                for item in card.state.iter().filter(|item| !matches!(item.kind, StateKind::Keys | StateKind::Values)) {
+                    run.fill(item.region)?;
+                }
+                run.wait()?;
             }
-            engine.queue.wait()?;
             engine.ids.clear();
             Ok(())
         })
+    }
+
+    /// Waits for all work and frees everything in order. A device that does not come to rest before `deadline` is left
+    /// alone, with the memory that it may still write.
+    ///
+    /// # Errors
+    /// When a device did not come to rest.
+    pub fn close(mut self, deadline: Duration) -> Result<(), EngineError> {
+        card::close(&mut self.cards, deadline)
     }
 
     /// Appends tokens and returns the logits after the last one.
@@ -205,6 +267,7 @@ impl Engine {
         self.append(ids, Want::All(&mut each), None)
     }
 
+    /// Chunks go from stage to stage: while one works on a chunk, the one before it works on the next chunk.
     fn append(
         &mut self,
         ids: &[u32],
@@ -223,39 +286,58 @@ impl Engine {
             return Err(EngineError::ContextFull { position, more: ids.len(), context });
         }
         let chunk = self.plan.options.chunk;
-        let range = |first: usize| first..ids.len().min(first + chunk);
-        self.gather(position, ids, range(0), breakdown.as_deref_mut())?;
-        for first in (0..ids.len()).step_by(chunk) {
-            let (range, next) = (range(first), range(first + chunk));
-            let want = match &mut want {
-                Want::All(each) => Want::All(*each),
-                Want::Last if next.is_empty() => Want::Last,
-                _ => Want::None,
-            };
-            let gathered = self.guarded(|engine| {
-                match breakdown.as_deref_mut() {
-                    Some(breakdown) => {
-                        engine.chunk_measured(range.len(), matches!(want, Want::Last), breakdown)?;
-                    }
-                    None => {
-                        engine.upload_inputs(range.len())?;
-                        engine.launch(range.len(), &want)?;
+        let chunks = ids.len().div_ceil(chunk);
+        let range = |index: usize| index * chunk..ids.len().min((index + 1) * chunk);
+        let stages = self.plan.stages();
+        let measured = breakdown.is_some();
+        // The chunks under way at a time, each with its stage. Operations that are timed run alone.
+        let under_way = |tick: usize| -> Vec<(usize, usize)> {
+            match measured {
+                true => vec![(tick / stages.len(), tick % stages.len())],
+                false => (0..stages.len()).rev().filter_map(|stage| Some((tick.checked_sub(stage)?, stage))).collect(),
+            }
+        };
+        self.gather(position, ids, range(0), 0, breakdown.as_deref_mut())?;
+        let mut ready = 1;
+        let mut failed = None;
+        for tick in 0.. {
+            let mut active = under_way(tick);
+            active.retain(|(chunk, _)| *chunk < ready);
+            if active.is_empty() {
+                break;
+            }
+            let reads_next = active.contains(&(ready - 1, 0)) && ready < chunks;
+            self.guarded(|engine| {
+                for (chunk, stage) in &active {
+                    let logits = *chunk + 1 == chunks && matches!(want, Want::Last);
+                    engine.start(*stage, *chunk, logits, breakdown.as_deref_mut())?;
+                }
+                // The host reads the next chunk's rows while the devices compute.
+                if reads_next {
+                    match engine.gather(position, ids, range(ready), ready, breakdown.as_deref_mut()) {
+                        Ok(()) => ready += 1,
+                        Err(error) => failed = Some(error),
                     }
                 }
-                // The host reads the next chunk's rows while the device computes this one.
-                let gathered = match next.is_empty() {
-                    true => Ok(()),
-                    false => engine.gather(position, ids, next, breakdown.as_deref_mut()),
-                };
-                if breakdown.is_none() {
-                    engine.finish(range.len(), want)?;
+                for (chunk, stage) in &active {
+                    let leaves = *stage + 1 == stages.len();
+                    let want = match &mut want {
+                        Want::All(each) if leaves => Want::All(*each),
+                        Want::Last if leaves && *chunk + 1 == chunks => Want::Last,
+                        _ => Want::None,
+                    };
+                    engine.finish(*stage, *chunk, want)?;
+                    if leaves {
+                        engine.ids.extend_from_slice(&ids[range(*chunk)]);
+                    }
                 }
-                engine.ids.extend_from_slice(&ids[range]);
-                Ok(gathered)
+                for (chunk, stage) in &active {
+                    engine.hand_over(*stage, *chunk)?;
+                }
+                engine.between_steps(&active)
             })?;
-            gathered?;
         }
-        Ok(())
+        failed.map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// Runs device work; after a failure the sequence's state is not known, so that the engine refuses all further work.
@@ -266,61 +348,72 @@ impl Engine {
         work(self).inspect_err(|error| self.poisoned = Some(error.to_string()))
     }
 
-    /// Reads and decodes the rows of `ids[range]`, where `ids` follow the sequence's first `start` tokens.
+    /// Reads and decodes the rows of chunk `chunk`, `ids[range]`, where `ids` follow the sequence's first `start` tokens.
     fn gather(
         &mut self,
         start: usize,
         ids: &[u32],
         range: Range<usize>,
+        chunk: usize,
         breakdown: Option<&mut Breakdown>,
     ) -> Result<(), RowError> {
         let mut unasked = Breakdown::default();
         let times = breakdown.unwrap_or(&mut unasked);
-        let spec = &self.plan.spec;
-        let (count, tables) = (range.len(), &mut self.tables);
-        let out = &mut self.embedded[..count * spec.hidden];
-        times.host("embeddings", || inputs::embeddings(&mut tables.embedding, &ids[range.clone()], out))?;
-        if let (Some(ple), Some(table)) = (&spec.ple, &mut tables.ngrams) {
-            let out = &mut self.ngrams[..count * ple.width()];
-            let before = &self.ids[..start];
-            let row_bytes = (count * ple.heads()) as u64 * table.row_bytes() as u64;
-            times.host_reading("n-gram rows", row_bytes, || inputs::ngrams(table, ple, before, ids, range, out))?;
-        }
-        Ok(())
+        let places = self.inputs.len();
+        let inputs = &mut self.inputs[chunk % places];
+        inputs.position = start + range.start;
+        inputs.count = range.len();
+        inputs.read(&self.plan.spec, &mut self.tables, &self.ids[..start], ids, range, times)
     }
 
-    /// Starts the computation of a chunk of `count` tokens.
-    fn launch(&mut self, count: usize, want: &Want<'_>) -> Result<(), EngineError> {
-        let all = Window { first: 0, count };
-        if let (1, Want::Last) = (count, want) {
-            if self.decode.is_none() {
-                self.decode = Some(self.record_decode(all)?);
-            }
-            if let Some(graph) = &self.decode {
-                self.queue.launch(graph)?;
-            }
-            return Ok(());
-        }
-        layers(&self.launcher(), all)?;
-        if let Want::Last = want {
-            head(&self.launcher(), Window { first: count - 1, count: 1 })?;
-        }
-        Ok(())
+    fn input(&self, chunk: usize) -> &Inputs {
+        &self.inputs[chunk % self.inputs.len()]
     }
 
-    /// Waits for a chunk of `count` tokens and fetches the logits that are wanted.
-    fn finish(&mut self, count: usize, want: Want<'_>) -> Result<(), EngineError> {
+    /// Starts a stage's work on a chunk, up to the logits of its last token if they are wanted.
+    fn start(
+        &mut self,
+        stage: usize,
+        chunk: usize,
+        logits: bool,
+        mut breakdown: Option<&mut Breakdown>,
+    ) -> Result<(), EngineError> {
+        let cards = self.plan.stages()[stage].clone();
+        let count = self.input(chunk).count;
+        let upload = |engine: &Engine| cards.clone().try_for_each(|card| engine.upload_inputs(card, chunk));
+        match breakdown.as_deref_mut() {
+            Some(breakdown) => breakdown.host("upload", || upload(self))?,
+            None => upload(self)?,
+        }
+        let has_head = self.plan.cards[cards.start].buffers.logits.is_some();
+        let recordable = cards.len() == 1 && self.plan.misses != Misses::File;
+        if count == 1 && breakdown.is_none() && recordable && (logits || !has_head) {
+            self.launch_recorded(cards.start)?;
+        } else {
+            self.walk(cards.clone(), Part::Layers, Window { first: 0, count }, breakdown.as_deref_mut(), chunk)?;
+            if has_head && logits {
+                let last = Window { first: count - 1, count: 1 };
+                self.walk(cards.clone(), Part::Head, last, breakdown, chunk)?;
+            }
+        }
+        self.stage_out(stage, count)
+    }
+
+    /// Waits for a stage's work on a chunk and fetches the logits that are wanted.
+    fn finish(&mut self, stage: usize, chunk: usize, want: Want<'_>) -> Result<(), EngineError> {
+        let cards = self.plan.stages()[stage].clone();
+        let count = self.input(chunk).count;
         match want {
-            Want::None => Ok(self.queue.wait()?),
-            Want::Last => self.download_logits(1),
+            Want::None => cards.into_iter().try_for_each(|card| self.cards[card].wait()),
+            Want::Last => self.download_logits(cards, 1),
             Want::All(each) => {
-                let vocab = self.plan.spec.vocab;
+                let (vocab, position) = (self.plan.spec.vocab, self.input(chunk).position);
                 for first in (0..count).step_by(LOGIT_ROWS) {
                     let rows = LOGIT_ROWS.min(count - first);
-                    head(&self.launcher(), Window { first, count: rows })?;
-                    self.download_logits(rows)?;
+                    self.walk(cards.clone(), Part::Head, Window { first, count: rows }, None, chunk)?;
+                    self.download_logits(cards.clone(), rows)?;
                     for (row, logits) in self.logits.chunks_exact(vocab).take(rows).enumerate() {
-                        each(self.ids.len() + first + row, logits);
+                        each(position + first + row, logits);
                     }
                 }
                 Ok(())
@@ -328,130 +421,61 @@ impl Engine {
         }
     }
 
-    fn launcher(&self) -> Launcher<'_> {
-        Launcher { plan: &self.plan, arenas: &self.addresses, kernels: &self.kernels, queue: &self.queue }
-    }
-
-    /// Records a step of one token: everything that changes from one to the next lies in device memory.
-    fn record_decode(&self, window: Window) -> Result<Graph, EngineError> {
-        self.queue.begin_graph()?;
-        for arena in &self.arenas {
-            self.queue.keep(&arena.whole());
+    /// Position, embeddings and n-gram rows of a chunk, to a card that reads them.
+    fn upload_inputs(&self, card: usize, chunk: usize) -> Result<(), EngineError> {
+        let (run, buffers) = (&self.cards[card], &self.plan.cards[card].buffers);
+        let inputs = self.input(chunk);
+        run.put(buffers.start, &(inputs.position as i32).to_le_bytes())?;
+        if let Some(to) = buffers.embedded {
+            run.put(to.region, bytes_of(inputs.embedded()))?;
         }
-        self.kernels.keep(&self.queue);
-        let launcher = self.launcher();
-        let recorded = layers(&launcher, window).and_then(|()| head(&launcher, window));
-        let graph = self.queue.end_graph()?;
-        recorded?;
-        Ok(graph)
-    }
-
-    fn span(&self, region: Region, bytes: u64) -> Result<Span, DeviceError> {
-        self.arenas[region.arena].span(region.offset, bytes)
-    }
-
-    fn put(&self, region: Region, values: &[u8]) -> Result<(), DeviceError> {
-        self.queue.upload(&self.span(region, values.len() as u64)?, values)
-    }
-
-    /// Position, embeddings and n-gram rows of a chunk of `count` tokens.
-    fn upload_inputs(&mut self, count: usize) -> Result<(), EngineError> {
-        let (spec, buffers) = (&self.plan.spec, &self.plan.buffers);
-        self.put(buffers.start, &(self.ids.len() as i32).to_le_bytes())?;
-        self.put(buffers.embedded.region, bytes_of(&self.embedded[..count * spec.hidden]))?;
-        if let (Some(ple), Some(to)) = (&spec.ple, buffers.ngrams) {
-            self.put(to.region, bytes_of(&self.ngrams[..count * ple.width()]))?;
+        if let Some(to) = buffers.ngrams {
+            run.put(to.region, bytes_of(inputs.ngrams()))?;
         }
         Ok(())
     }
 
-    fn download_logits(&mut self, rows: usize) -> Result<(), EngineError> {
-        let values = rows * self.plan.spec.vocab;
-        let from = self.span(self.plan.buffers.logits.region, 4 * values as u64)?;
-        self.queue.download(bytes_of_mut(&mut self.logits[..values]), &from)?;
+    /// The first `rows` rows of logits, from the cards that have columns of them.
+    fn download_logits(&mut self, cards: Range<usize>, rows: usize) -> Result<(), EngineError> {
+        let vocab = self.plan.spec.vocab;
+        for card in cards {
+            let (run, plan) = (&self.cards[card], &self.plan.cards[card]);
+            let Some(buffer) = plan.buffers.logits else { continue };
+            let columns = plan.logit_range.clone();
+            let values = rows * columns.len();
+            if columns.len() == vocab {
+                run.get(bytes_of_mut(&mut self.logits[..values]), buffer.region)?;
+                continue;
+            }
+            run.get(bytes_of_mut(&mut self.logit_part[..values]), buffer.region)?;
+            for (row, part) in self.logit_part[..values].chunks_exact(columns.len()).enumerate() {
+                self.logits[row * vocab..][columns.clone()].copy_from_slice(part);
+            }
+        }
         Ok(())
     }
 }
 
-/// From the embedding to the last layer's output.
-fn layers(launcher: &Launcher<'_>, window: Window) -> Result<(), EngineError> {
-    for step in &launcher.plan.start {
-        launcher.step(step, None, window)?;
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // Who wants to know whether it came to rest calls `close`.
+        let _ = card::close(&mut self.cards, CLOSE_DEADLINE);
     }
-    for layer in &launcher.plan.layers {
-        for step in &layer.steps {
-            launcher.step(step, Some(layer.index), window)?;
-        }
-    }
-    Ok(())
 }
 
-/// From the last layer's output to logits.
-fn head(launcher: &Launcher<'_>, window: Window) -> Result<(), EngineError> {
-    launcher.plan.head.iter().try_for_each(|step| launcher.step(step, None, window))
+/// What profiles and routing traces say that they are of.
+pub fn expert_identity(model: &Model) -> String {
+    let bound = model.bound();
+    format!(
+        "{} {} {}",
+        bound.spec.arch.name(),
+        bound.layers.len(),
+        model.file().metadata().str("general.name").ok().flatten().unwrap_or("-")
+    )
 }
 
-/// Builds kernels on threads of their own while the weights are uploaded on this one.
-fn load(
-    model: &Model,
-    plan: &Plan,
-    card: &Card,
-    queue: &Queue,
-    arenas: &[Arena],
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Kernels, EngineError> {
-    let codes = plan
-        .modules
-        .iter()
-        .map(|name| kernels::find(name).ok_or_else(|| EngineError::Kernel { module: name.clone(), kernel: "any" }));
-    let codes: Vec<&ModuleCode> = codes.collect::<Result<_, _>>()?;
-    let cache = device::cache::folder();
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let build = || -> Result<Vec<Module>, DeviceError> {
-        let mut built = Vec::new();
-        while let Some(code) = codes.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let begin = Instant::now();
-            let module = Module::new(card, code, cache.as_deref())?;
-            tracing::debug!(
-                module = code.name,
-                from_cache = module.is_from_cache(),
-                ms = begin.elapsed().as_millis() as u64,
-                "kernel module is ready"
-            );
-            built.push(module);
-            done.fetch_add(1, Ordering::Relaxed);
-        }
-        Ok(built)
-    };
-    // The OpenCL CPU compiler takes one program at a time in a process.
-    let serial = card.info().backend == "opencl";
-    let threads = if serial { 1 } else { std::thread::available_parallelism().map_or(1, usize::from).min(codes.len()) };
-    let total = codes.len();
-    let modules: Result<Vec<Vec<Module>>, EngineError> = std::thread::scope(|scope| {
-        let builders: Vec<_> = (0..threads).map(|_| scope.spawn(build)).collect();
-        let mut report = |step: Progress| {
-            progress(Progress::Kernels { done: done.load(Ordering::Relaxed), total });
-            progress(step);
-        };
-        let uploaded: Result<(), EngineError> = load::upload(model, plan, arenas, queue, &mut report);
-        while builders.iter().any(|builder| !builder.is_finished()) {
-            std::thread::sleep(Duration::from_millis(5));
-            progress(Progress::Kernels { done: done.load(Ordering::Relaxed), total });
-        }
-        let modules =
-            builders.into_iter().map(|builder| Ok(builder.join().expect("building does not panic")?)).collect();
-        uploaded?;
-        modules
-    });
-    let mut kernels = Kernels::default();
-    for module in modules?.into_iter().flatten() {
-        let code = kernels::find(module.name()).expect("the module was built from this table");
-        for name in code.kernels {
-            kernels.insert(module.name(), name, module.kernel(name)?);
-        }
-    }
-    Ok(kernels)
-}
+/// How long a dropped engine waits for its devices.
+const CLOSE_DEADLINE: Duration = Duration::from_secs(30);
 
 /// The greatest logit's id, ties to the lowest.
 pub fn argmax(logits: &[f32]) -> u32 {

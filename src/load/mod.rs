@@ -14,7 +14,7 @@ pub use rows::{RowCounters, RowError, RowTable, TableOptions, Tables};
 pub use sources::{ReadAt, Sources};
 pub use stream::{Job, Packed, StreamOptions, stream};
 pub use sums::{SumsError, check_sums};
-pub use weights::upload;
+pub use weights::{Target, UploadError, upload};
 
 /// What loading has done so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

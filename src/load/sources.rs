@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, IoSliceMut};
 use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,6 +12,7 @@ use rustix::fs::Advice;
 use rustix::io::ReadWriteFlags;
 
 use super::LoadError;
+use crate::device::host_free_bytes;
 use crate::gguf::{GgufFile, TensorInfo};
 
 /// Bytes of a file that can be read by position.
@@ -102,7 +103,7 @@ impl Sources {
             };
             Ok((path, source))
         });
-        let forget = available_memory_bytes().is_some_and(|available| file.file_bytes() > available / 2);
+        let forget = host_free_bytes().is_some_and(|available| file.file_bytes() > available / 2);
         Ok(Sources::new(parts.collect::<Result<_, _>>()?, forget))
     }
 
@@ -145,12 +146,4 @@ impl Sources {
     pub fn read_bytes(&self) -> u64 {
         self.read_bytes.load(Ordering::Relaxed)
     }
-}
-
-/// Memory that can be had without swapping, as the kernel estimates it; what the page cache can give up is part of it.
-fn available_memory_bytes() -> Option<u64> {
-    let table = std::fs::read_to_string(Path::new("/proc/meminfo")).ok()?;
-    let line = table.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kib.checked_mul(1024)
 }

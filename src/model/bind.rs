@@ -68,6 +68,23 @@ impl TensorRef {
         self.matrix_bytes() as u64 * self.experts.unwrap_or(1) as u64
     }
 
+    /// Some of the rows as a matrix of its own; with experts, the same of each.
+    pub fn rows_of(&self, rows: Range<usize>) -> TensorRef {
+        let (stored, ranges) = match &self.rows_from {
+            None => (self.rows, vec![rows.clone()]),
+            Some(map) => {
+                let mut first = 0;
+                let cut = |range: &Range<usize>| {
+                    let (from, to) = (rows.start.max(first) - first, rows.end.max(first) - first);
+                    first += range.len();
+                    range.start + from.min(range.len())..range.start + to.min(range.len())
+                };
+                (map.stored, map.ranges.iter().map(cut).filter(|range| !range.is_empty()).collect())
+            }
+        };
+        TensorRef { rows: rows.len(), rows_from: Some(RowMap { stored, ranges }), ..self.clone() }
+    }
+
     /// The rows of one matrix, from the file the model was bound to: of an expert, or of matrix 0 without experts. Empty
     /// for one that does not exist.
     pub fn matrix<'a>(&self, file: &'a GgufFile, expert: usize) -> Cow<'a, [u8]> {

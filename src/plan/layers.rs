@@ -1,16 +1,23 @@
 //! The plan of a model: its regions booked and its operations laid out, in order of execution.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 
-use super::arena::{ArenaKind, Ledger, Region};
+use super::arena::{ArenaKind, Ledger, Region, Slab};
 use super::scratch::{AttentionScratch, DenseScratch, GdnScratch, MoeScratch, PleScratch, Scratch, StreamScratch};
-use super::steps::{ActKind, AttentionOp, Buffer, BufferBook, Buffers, GatesIn, Op, Rows, SparseOp, Step};
-use super::{Codebook, LOGIT_ROWS, LayerPlan, Options, Plan, PlanError, StateItem, StateKind, Vector, Weight};
-use crate::load::pack::{Layout, codebook};
+use super::steps::{ActKind, AttentionOp, Buffer, BufferBook, Buffers, GatesIn, GatherPart, Op, Rows, SparseOp, Step};
+use super::{
+    CardPlan, Codebook, ExpertLayer, LOGIT_ROWS, LayerPlan, Options, Place, PlanError, Split, StateItem, StateKind,
+    Vector, Weight,
+};
+use crate::load::pack::{Layout, TILE_ROWS, codebook};
 use crate::model::{
     Attention, Block, Bound, FeedForward, Gdn, GdnGates, Layer, LayerKind, Mixer, Moe, Ple, PreNorm, Spec, TensorRef,
     VectorRef,
 };
+
+/// Fewest rows of a matrix that cards divide; the exchange after a smaller one takes longer than its computation.
+const SPLIT_ROWS_MIN: usize = 64;
 
 /// Entries of int32 before the slots of an expert plan: a count and then triples.
 pub fn plan_slots_at(max_entries: usize) -> usize {
@@ -23,73 +30,182 @@ pub fn plan_entries_max(tokens: usize, used: usize, experts: usize, rows: usize)
     slots.min(experts + slots / rows)
 }
 
+/// A card's part in the work.
+#[derive(Clone, Debug)]
+pub(super) struct Share {
+    pub card: usize,
+    pub cards: usize,
+    pub split: Split,
+    /// Layers of the card; all of them where cards divide matrices.
+    pub range: Range<usize>,
+}
+
+impl Share {
+    /// Rows of a matrix that each card computes, in whole tiles, or `None` if every card computes all.
+    fn rows(&self, rows: usize) -> Option<Vec<Range<usize>>> {
+        if self.split == Split::Layer || self.cards == 1 || rows < SPLIT_ROWS_MIN {
+            return None;
+        }
+        let tiles = rows.div_ceil(TILE_ROWS);
+        let at = |card: usize| (tiles * card / self.cards * TILE_ROWS).min(rows);
+        (tiles >= self.cards).then(|| (0..self.cards).map(|card| at(card)..at(card + 1)).collect())
+    }
+}
+
 struct Builder<'a> {
     spec: &'a Spec,
     options: Options,
+    share: &'a Share,
+    /// The layer that is being planned.
+    layer: Option<usize>,
     ledger: Ledger,
     weights: Vec<Weight>,
     vectors: Vec<Vector>,
+    experts: Vec<ExpertLayer>,
     state: Vec<StateItem>,
     codebooks: BTreeMap<&'static str, Codebook>,
     modules: BTreeSet<String>,
+    /// Buffers for this card's columns of a buffer, by that buffer's region.
+    parts: HashMap<Region, Buffer>,
+    /// What has to be put together after a product with a weight.
+    gathers: HashMap<usize, GatherPart>,
+    /// Most bytes of a token that an exchange takes from the card, and gives it.
+    exchange_row_bytes: [u64; 2],
 }
 
-pub(super) fn plan(bound: &Bound, options: Options) -> Result<Plan, PlanError> {
+/// Plans a card's share; experts have no slots yet.
+pub(super) fn plan(bound: &Bound, options: Options, share: &Share, ledger: Ledger) -> Result<CardPlan, PlanError> {
     let spec = &bound.spec;
     let mut b = Builder {
         spec,
         options,
-        ledger: Ledger::default(),
+        share,
+        layer: None,
+        ledger,
         weights: Vec::new(),
         vectors: Vec::new(),
+        experts: Vec::new(),
         state: Vec::new(),
         codebooks: BTreeMap::new(),
         modules: ["hyper", "act"].map(String::from).into(),
+        parts: HashMap::new(),
+        gathers: HashMap::new(),
+        exchange_row_bytes: [0; 2],
     };
-    let (buffers, scratch) = b.buffers()?;
-    let start = vec![Step { name: "hyper_start", op: Op::HyperStart }];
-    let mut layers = Vec::with_capacity(bound.layers.len());
-    for (index, layer) in bound.layers.iter().enumerate() {
-        let steps = b.layer(index, layer, &scratch, &buffers)?;
-        layers.push(LayerPlan { index, kind: spec.kinds[index], steps });
+    let logit_rows = b.share.rows(bound.output.rows);
+    let is_last = share.range.end == bound.layers.len();
+    let logit_range = match &logit_rows {
+        Some(rows) => rows[share.card].clone(),
+        None if is_last => 0..bound.output.rows,
+        None => 0..0,
+    };
+    let (mut buffers, scratch) = b.buffers(&bound.layers[share.range.clone()], logit_range.len())?;
+    let start = buffers.embedded.map(|_| Step { name: "hyper_start", op: Op::HyperStart }).into_iter().collect();
+    let mut layers = Vec::with_capacity(share.range.len());
+    let mut pending = Vec::new();
+    for index in share.range.clone() {
+        b.layer = Some(index);
+        let steps = b.layer(index, &bound.layers[index], &scratch, &buffers)?;
+        layers.push(LayerPlan { index, kind: spec.kinds[index], steps: b.gathered(steps, &mut pending) });
     }
+    b.layer = None;
     let mut head = Vec::new();
-    b.pre_norm(&bound.final_mix, true, &scratch, &mut head)?;
-    head.push(b.matmul("output", &bound.output, scratch.mixed, buffers.logits)?);
-    Ok(Plan {
-        options,
-        spec: spec.clone(),
+    if let Some(logits) = buffers.logits {
+        b.pre_norm(&bound.final_mix, true, &scratch, &mut head)?;
+        head = b.gathered(head, &mut pending);
+        let output = if logit_rows.is_some() { &bound.output.rows_of(logit_range.clone()) } else { &bound.output };
+        let weight = b.weight(output)?;
+        head.push(Step { name: "output", op: Op::Matmul { weight, x: scratch.mixed, y: logits } });
+    }
+    buffers.staging = b.staging(&buffers, is_last)?;
+    Ok(CardPlan {
+        range: share.range.clone(),
         ledger: b.ledger,
         weights: b.weights,
         vectors: b.vectors,
         codebooks: b.codebooks.into_values().collect(),
+        experts: b.experts,
+        host_slots: None,
         state: b.state,
         buffers,
         start,
         layers,
         head,
+        logit_range,
         modules: b.modules,
     })
 }
 
 impl Builder<'_> {
-    fn buffers(&mut self) -> Result<(Buffers, Scratch), PlanError> {
+    fn buffers(&mut self, layers: &[Layer], logits: usize) -> Result<(Buffers, Scratch), PlanError> {
         let (spec, options) = (self.spec, self.options);
         let (hidden, wide, streams) = (spec.hidden, spec.wide(), spec.streams());
+        let ple = layers.iter().any(|layer| layer.ple.is_some());
+        let moe = layers.iter().filter(|layer| matches!(layer.ffn, FeedForward::Moe(_))).count();
+        let used = spec.experts.as_ref().map_or(0, |experts| experts.used);
         let mut book = BufferBook { ledger: &mut self.ledger, chunk: options.chunk };
-        let logits_region = book.region("logits", 4 * spec.vocab * LOGIT_ROWS.min(options.chunk))?;
+        let logits_buffer = match logits {
+            0 => None,
+            columns => {
+                let region = book.region("logits", 4 * columns * LOGIT_ROWS.min(options.chunk))?;
+                Some(Buffer { region, row_bytes: 4 * columns as u64 })
+            }
+        };
+        let is_first = self.share.range.start == 0;
         let buffers = Buffers {
             start: book.region("start", 4)?,
             rope: book.region("rope", 4 * options.context * spec.rope_dims)?,
-            embedded: book.buffer("embedded", hidden)?,
-            ngrams: spec.ple.as_ref().map(|ple| book.buffer("ngrams", ple.width())).transpose()?,
+            embedded: is_first.then(|| book.buffer("embedded", hidden)).transpose()?,
+            ngrams: spec.ple.as_ref().filter(|_| ple).map(|ple| book.buffer("ngrams", ple.width())).transpose()?,
             residual: book.buffer("residual", wide)?,
             output: book.buffer("output", hidden)?,
             stream_weights: book.buffer("stream_weights", streams)?,
-            logits: Buffer { region: logits_region, row_bytes: 4 * spec.vocab as u64 },
+            logits: logits_buffer,
+            chosen: (moe > 0).then(|| book.region("chosen", 4 * moe * used * options.chunk)).transpose()?,
+            staging: None,
         };
-        let scratch = Scratch::book(&mut book, spec, options)?;
+        let kinds = &spec.kinds[self.share.range.clone()];
+        let scratch = Scratch::book(&mut book, spec, options, kinds, ple)?;
         Ok((buffers, scratch))
+    }
+
+    /// What the card hands to others, and what they hand to it.
+    fn staging(&mut self, buffers: &Buffers, is_last: bool) -> Result<Option<[Region; 2]>, PlanError> {
+        if self.share.cards == 1 {
+            return Ok(None);
+        }
+        let hop = buffers.hop_row_bytes();
+        let steps: [u64; 2] = match self.share.split {
+            Split::Layer => [if is_last { 0 } else { hop }, if self.share.range.start == 0 { 0 } else { hop }],
+            // The largest exchange is the sum of all that a layer puts together at once.
+            Split::Tensor => self.exchange_row_bytes,
+        };
+        let chunk = self.options.chunk as u64;
+        let mut book = |bytes: u64| self.ledger.book(ArenaKind::Staging, "staging", bytes.max(1) * chunk);
+        Ok(Some([book(steps[0])?, book(steps[1])?]))
+    }
+
+    /// The steps with an exchange in front of the first one that reads what cards computed apart.
+    fn gathered(&mut self, steps: Vec<Step>, pending: &mut Vec<GatherPart>) -> Vec<Step> {
+        let mut all = Vec::with_capacity(steps.len());
+        for step in steps {
+            match &step.op {
+                Op::Matmul { weight, .. } | Op::ExpertMatmul { weight, .. } => {
+                    pending.extend(self.gathers.remove(weight));
+                }
+                _ if !pending.is_empty() => {
+                    let parts = std::mem::take(pending);
+                    let out: u64 = parts.iter().map(|part| part.part.row_bytes).sum();
+                    let whole: u64 = parts.iter().map(|part| part.whole.row_bytes).sum();
+                    let [max_out, max_in] = &mut self.exchange_row_bytes;
+                    (*max_out, *max_in) = (out.max(*max_out), whole.max(*max_in));
+                    all.push(Step { name: "exchange", op: Op::Gather(parts) });
+                }
+                _ => {}
+            }
+            all.push(step);
+        }
+        all
     }
 
     fn layer(&mut self, index: usize, layer: &Layer, s: &Scratch, buffers: &Buffers) -> Result<Vec<Step>, PlanError> {
@@ -286,15 +402,18 @@ impl Builder<'_> {
     fn moe(&mut self, moe: &Moe, x: Rows, s: &MoeScratch, steps: &mut Vec<Step>) -> Result<(), PlanError> {
         self.modules.insert("moe".to_owned());
         steps.push(self.matmul("router", &moe.router, x, s.logits)?);
-        let op = Op::MoeRoute { logits: s.logits, chosen: s.chosen, weights: s.weights, plan: s.plan };
+        let layer = self.experts.len();
+        let op = Op::MoeRoute { layer, logits: s.logits, weights: s.weights, plan: s.plan };
         steps.push(Step { name: "moe_route", op });
-        steps.push(self.experts("expert_gate", &moe.gate, x, false, s.gate, s.plan)?);
-        steps.push(self.experts("expert_up", &moe.up, x, false, s.up, s.plan)?);
+        let first = self.weights.len();
+        steps.push(self.experts((0, "expert_gate"), &moe.gate, x, false, s.gate, s.plan)?);
+        steps.push(self.experts((1, "expert_up"), &moe.up, x, false, s.up, s.plan)?);
         steps.push(Step {
             name: "expert_act",
             op: Op::Act { kind: ActKind::Swiglu { b: s.up }, a: s.gate, out: s.act },
         });
-        steps.push(self.experts("expert_down", &moe.down, s.act, true, s.down, s.plan)?);
+        steps.push(self.experts((2, "expert_down"), &moe.down, s.act, true, s.down, s.plan)?);
+        self.expert_layer([first, first + 1, first + 2], moe.gate.experts.unwrap_or(1))?;
         steps.push(self.matmul("shared_gate", &moe.shared_gate, x, s.shared_gate)?);
         steps.push(self.matmul("shared_expert_gate", &moe.shared.gate, x, s.shared_a)?);
         steps.push(self.matmul("shared_expert_up", &moe.shared.up, x, s.shared_b)?);
@@ -337,28 +456,79 @@ impl Builder<'_> {
     }
 
     fn matmul(&mut self, name: &'static str, tensor: &TensorRef, x: Rows, y: Buffer) -> Result<Step, PlanError> {
-        let weight = self.weight(tensor)?;
+        let (tensor, y, gather) = self.shared(tensor, y)?;
+        let weight = self.weight(&tensor)?;
+        self.gathers.extend(gather.map(|gather| (weight, gather)));
         Ok(Step { name, op: Op::Matmul { weight, x, y } })
     }
 
     fn experts(
         &mut self,
-        name: &'static str,
+        (matrix, name): (usize, &'static str),
         tensor: &TensorRef,
         x: Rows,
         x_per_slot: bool,
         y: Buffer,
         plan: Region,
     ) -> Result<Step, PlanError> {
-        let weight = self.weight(tensor)?;
+        let (tensor, y, gather) = self.shared(tensor, y)?;
+        let matrix_bytes = packed_bytes(&tensor);
+        self.needs(&tensor)?;
+        let place = Place::Experts { layer: self.experts.len(), matrix };
+        self.weights.push(Weight { tensor, layer: self.layer, place, matrix_bytes });
+        let weight = self.weights.len() - 1;
+        self.gathers.extend(gather.map(|gather| (weight, gather)));
         Ok(Step { name, op: Op::ExpertMatmul { weight, x, x_per_slot, y, plan } })
     }
 
+    /// Notes where the three matrices of each of a layer's experts will lie.
+    fn expert_layer(&mut self, weights: [usize; 3], experts: usize) -> Result<(), PlanError> {
+        let [gate, up, down] = weights.map(|weight| self.weights[weight].matrix_bytes.next_multiple_of(64));
+        let table = self.ledger.book(ArenaKind::Weights, "expert table", 8 * 3 * experts as u64)?;
+        let layer = self.layer.unwrap_or_default();
+        let slots = Slab::empty(gate + up + down);
+        self.experts.push(ExpertLayer { layer, weights, offsets: [0, gate, gate + up], slots, mirror: None, table });
+        Ok(())
+    }
+
+    /// The rows of a matrix that this card computes, where they go, and how they are put together with the others'.
+    fn shared(
+        &mut self,
+        tensor: &TensorRef,
+        whole: Buffer,
+    ) -> Result<(TensorRef, Buffer, Option<GatherPart>), PlanError> {
+        let Some(ranges) = self.share.rows(tensor.rows) else { return Ok((tensor.clone(), whole, None)) };
+        let mine = ranges[self.share.card].clone();
+        let rows_per_token = whole.row_bytes as usize / (4 * tensor.rows);
+        let part = match self.parts.get(&whole.region) {
+            Some(part) => *part,
+            None => {
+                let mut book = BufferBook { ledger: &mut self.ledger, chunk: self.options.chunk };
+                let part = book.buffer("part", rows_per_token * mine.len())?;
+                self.parts.insert(whole.region, part);
+                part
+            }
+        };
+        Ok((tensor.rows_of(mine), part, Some(GatherPart { part, whole, rows_per_token, ranges })))
+    }
+
+    /// Books a matrix without experts.
     fn weight(&mut self, tensor: &TensorRef) -> Result<usize, PlanError> {
+        let matrix_bytes = packed_bytes(tensor);
+        let region = self.ledger.book(ArenaKind::Weights, tensor.name(), matrix_bytes)?;
+        self.needs(tensor)?;
+        self.weights.push(Weight {
+            tensor: tensor.clone(),
+            layer: self.layer,
+            place: Place::Region(region),
+            matrix_bytes,
+        });
+        Ok(self.weights.len() - 1)
+    }
+
+    /// Notes the kernels and the codebook of a matrix.
+    fn needs(&mut self, tensor: &TensorRef) -> Result<(), PlanError> {
         let format = tensor.format;
-        let expert_bytes = Layout::of(format).matrix_bytes(tensor.rows, tensor.cols) as u64;
-        let bytes = expert_bytes * tensor.experts.unwrap_or(1) as u64;
-        let region = self.ledger.book(ArenaKind::Weights, tensor.name(), bytes)?;
         self.modules.insert(format!("matmul_{}", format.name().to_ascii_lowercase()));
         if let Some(table) = codebook(format)
             && !self.codebooks.contains_key(format.name())
@@ -366,13 +536,12 @@ impl Builder<'_> {
             let region = self.ledger.book(ArenaKind::Weights, format.name(), 4 * table.len() as u64)?;
             self.codebooks.insert(format.name(), Codebook { format, region });
         }
-        self.weights.push(Weight { tensor: tensor.clone(), region, expert_bytes });
-        Ok(self.weights.len() - 1)
+        Ok(())
     }
 
     fn vector(&mut self, values: &VectorRef) -> Result<usize, PlanError> {
         let region = self.ledger.book(ArenaKind::Weights, values.name(), 4 * values.len as u64)?;
-        self.vectors.push(Vector { values: values.clone(), region });
+        self.vectors.push(Vector { values: values.clone(), layer: self.layer, region });
         Ok(self.vectors.len() - 1)
     }
 
@@ -381,4 +550,8 @@ impl Builder<'_> {
         self.state.push(StateItem { layer, kind, region });
         Ok(self.state.len() - 1)
     }
+}
+
+fn packed_bytes(tensor: &TensorRef) -> u64 {
+    Layout::of(tensor.format).matrix_bytes(tensor.rows, tensor.cols) as u64
 }

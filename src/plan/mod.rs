@@ -1,54 +1,156 @@
 //! The plan: everything that running a model needs decided, as a value.
 //!
-//! A pure function of the bound model and the options; it touches no device. It names the arenas, where every weight, buffer and piece of state lies in
-//! them, the kernel modules, and each layer's operations in order. `exec` does what it says and decides nothing.
+//! A pure function of the bound model, the inventory and the options; it touches no device. It says which card computes what, names the arenas, where
+//! every weight, expert, buffer and piece of state lies in them, the kernel modules, and each layer's operations in order. `exec` does what it says and
+//! decides nothing but which experts are resident.
 
 mod arena;
+mod estimate;
+mod fit;
+mod inventory;
 mod layers;
+mod memory;
+mod route;
 mod scratch;
 mod steps;
+mod text;
+mod traffic;
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
-pub use arena::{ARENA_BYTES_MAX, ArenaKind, Ledger, Region};
+pub use arena::{ARENA_BYTES_MAX, ArenaKind, Ledger, Region, Slab};
+pub use estimate::{CardEstimate, Estimate};
+pub use inventory::{CardFacts, HostFacts, Inventory, InventoryError, Rate, RateSource};
 pub use layers::{plan_entries_max, plan_slots_at};
-pub use steps::{ActKind, AttentionOp, Buffer, Buffers, GatesIn, Op, Rows, SparseOp, Step};
+pub use memory::{Change, MemoryTable};
+pub use route::{Launch, kind_name};
+pub use steps::{ActKind, AttentionOp, Buffer, Buffers, GatesIn, GatherPart, Op, Rows, SparseOp, Step};
+pub use traffic::{Traffic, traffic};
 
 use crate::model::{Bound, KvType, LayerKind, Spec, TensorRef, VectorRef};
 use crate::quant::Format;
 
 /// Tokens of a prompt that are computed together unless the user says otherwise.
 pub const DEFAULT_CHUNK: usize = 256;
+/// Most tokens that are computed together.
+const CHUNK_MAX: usize = 4096;
 /// Rows of logits that are computed together.
 pub const LOGIT_ROWS: usize = 16;
 /// Rows that a many-row matrix kernel computes together.
 pub const ROWS_PER_GROUP: usize = 8;
 /// Most experts that the routing kernels hold.
 pub const EXPERTS_MAX: usize = 1024;
+/// Memory that stays free on a device beside a plan.
+pub const RESERVE_BYTES: u64 = 256 << 20;
 
 /// What the user chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Tokens of context; at most the model's.
     pub context: usize,
-    /// Most tokens computed together.
+    /// Most tokens computed together; a plan that reads experts from the file may lower it.
     pub chunk: usize,
     pub kv: KvType,
+    /// How several cards share the work; without it the plan's own estimate decides.
+    pub split: Option<Split>,
+    /// Most bytes of each card for routed experts; without it all that is left.
+    pub expert_bytes: Option<u64>,
+    /// Most bytes of pinned host memory for routed experts; without it all that the inventory has.
+    pub host_expert_bytes: Option<u64>,
+}
+
+impl Options {
+    /// Options that leave all else to the plan.
+    pub fn new(context: usize, chunk: usize, kv: KvType) -> Options {
+        Options { context, chunk, kv, split: None, expert_bytes: None, host_expert_bytes: None }
+    }
+}
+
+/// How several cards share the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Split {
+    /// Each card computes layers that follow each other.
+    Layer,
+    /// Each card computes some output rows of every large matrix, and all else like the others.
+    Tensor,
+}
+
+impl Split {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Split::Layer => "layer",
+            Split::Tensor => "tensor",
+        }
+    }
 }
 
 /// Where a matrix lies on the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Region(Region),
+    /// Matrix `matrix` of an expert of the card's expert layer `layer`, as [`ExpertLayer`] says.
+    Experts {
+        layer: usize,
+        matrix: usize,
+    },
+}
+
+/// A matrix of weights, or the rows of it that the card computes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weight {
     pub tensor: TensorRef,
-    pub region: Region,
-    /// Bytes from one expert to the next.
-    pub expert_bytes: u64,
+    /// `None`: of the head.
+    pub layer: Option<usize>,
+    pub place: Place,
+    /// Packed bytes of one matrix: of one expert, or of all rows without experts.
+    pub matrix_bytes: u64,
+}
+
+/// Where the routed experts of a layer lie: each slot holds all matrices of one expert.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExpertLayer {
+    /// Of the model.
+    pub layer: usize,
+    /// Gate, up and down, of the card's weights.
+    pub weights: [usize; 3],
+    /// Where each begins in a slot.
+    pub offsets: [u64; 3],
+    /// Experts on the card. As many slots as experts: all are resident.
+    pub slots: Slab,
+    /// All experts in pinned host memory, if not all are resident and the host has room.
+    pub mirror: Option<Slab>,
+    /// Addresses of the three matrices of every expert, u64 [3][experts].
+    pub table: Region,
+}
+
+/// Where a card finds the experts that it has no slot for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misses {
+    /// There are none: all experts are resident.
+    None,
+    /// In the mirrors in pinned host memory.
+    Mirror,
+    /// In the file: they are read into the card's host slots before the layer's experts run.
+    File,
+}
+
+impl Misses {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Misses::None => "none",
+            Misses::Mirror => "host memory",
+            Misses::File => "file",
+        }
+    }
 }
 
 /// Where a vector of f32 lies on the device, and what fills it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vector {
     pub values: VectorRef,
+    /// `None`: of the head.
+    pub layer: Option<usize>,
     pub region: Region,
 }
 
@@ -86,6 +188,20 @@ pub enum StateKind {
     PleHistory,
 }
 
+impl StateKind {
+    pub const fn name(self) -> &'static str {
+        match self {
+            StateKind::ConvWindow => "convolution window",
+            StateKind::Matrix => "delta net matrices",
+            StateKind::Keys => "keys",
+            StateKind::Values => "values",
+            StateKind::PooledKeys => "pooled index keys",
+            StateKind::IndexTail => "raw index keys",
+            StateKind::PleHistory => "n-gram history",
+        }
+    }
+}
+
 /// A kernel module that the plan uses, as it is named in the build.
 pub type ModuleName = String;
 
@@ -94,17 +210,36 @@ pub type ModuleName = String;
 pub struct Plan {
     pub options: Options,
     pub spec: Spec,
+    pub inventory: Inventory,
+    /// With one card, [`Split::Layer`].
+    pub split: Split,
+    /// Why this split.
+    pub split_reason: String,
+    pub misses: Misses,
+    pub cards: Vec<CardPlan>,
+}
+
+/// What one card holds and does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CardPlan {
+    /// Layers that it computes, all or a part of each.
+    pub range: Range<usize>,
     pub ledger: Ledger,
     pub weights: Vec<Weight>,
     pub vectors: Vec<Vector>,
     pub codebooks: Vec<Codebook>,
+    pub experts: Vec<ExpertLayer>,
+    /// Slots in pinned host memory for experts that are read from the file, for all layers together.
+    pub host_slots: Option<Slab>,
     pub state: Vec<StateItem>,
     pub buffers: Buffers,
-    /// From the embedding to the first layer.
+    /// From the embedding to the first layer, if the card has it.
     pub start: Vec<Step>,
     pub layers: Vec<LayerPlan>,
-    /// From the last layer to logits.
+    /// From the last layer to logits, if the card has it.
     pub head: Vec<Step>,
+    /// Columns of the logits that the card computes.
+    pub logit_range: Range<usize>,
     pub modules: BTreeSet<ModuleName>,
 }
 
@@ -128,111 +263,86 @@ pub enum PlanError {
     Kernel { what: &'static str, expected: String, got: usize },
     #[error("{what}: one piece needs {bytes} bytes, and an arena holds at most {max}")]
     Piece { what: String, bytes: u64, max: u64 },
+    #[error("the inventory names no card: expected at least one")]
+    NoCards,
+    #[error("{cards} cards: expected at most {max}, {why}")]
+    Cards { cards: usize, max: usize, why: &'static str },
+    #[error("card {card} ({name}): sub-groups: expected 16 or 32 lanes among them, got {got:?}")]
+    SubGroups { card: usize, name: String, got: Vec<u32> },
+    #[error(
+        "the routed experts do not fit: {card_bytes} bytes of them have no place on the cards, the host has {host_bytes} bytes for them, and at least \
+         {least_bytes} are needed to read them from the file; the smallest change that fits: {least_bytes} bytes of host memory"
+    )]
+    HostMemory { card_bytes: u64, host_bytes: u64, least_bytes: u64 },
     #[error("{}", .0)]
-    Memory(MemoryTable),
-}
-
-/// What a plan needs against what a device has, with the smallest change that would fit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MemoryTable {
-    pub weights: u64,
-    pub state: u64,
-    pub buffers: u64,
-    pub reserve: u64,
-    pub free: u64,
-    pub context: usize,
-    /// The longest context that fits, 0 if none does.
-    pub context_that_fits: usize,
-}
-
-impl MemoryTable {
-    pub fn needed(&self) -> u64 {
-        self.weights.saturating_add(self.state).saturating_add(self.buffers).saturating_add(self.reserve)
-    }
-}
-
-impl std::fmt::Display for MemoryTable {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        writeln!(f, "the model does not fit the device's memory:")?;
-        let mib = |bytes: u64| bytes.div_ceil(1 << 20);
-        for (name, bytes) in [
-            ("weights", self.weights),
-            ("state", self.state),
-            ("buffers", self.buffers),
-            ("reserve", self.reserve),
-            ("needed", self.needed()),
-            ("free", self.free),
-        ] {
-            writeln!(f, "  {name:<8} {:>10} MiB", mib(bytes))?;
-        }
-        match self.context_that_fits {
-            0 => write!(f, "no context fits; the weights and buffers alone need more than is free"),
-            n => write!(f, "the smallest change that fits: --ctx {n} instead of {}", self.context),
-        }
-    }
+    Memory(Box<MemoryTable>),
 }
 
 impl Plan {
-    /// Plans a model.
+    /// Plans a model for one card without limits.
     ///
     /// # Errors
     /// When an option is out of range, the model has a dimension that the kernels do not take, or a single piece is larger than an arena.
     pub fn new(bound: &Bound, options: Options) -> Result<Plan, PlanError> {
+        Plan::fit(bound, options, &Inventory::unlimited(1))
+    }
+
+    /// Plans a model for the cards of an inventory.
+    ///
+    /// # Errors
+    /// As [`Plan::new`], and [`PlanError::Memory`] with what would fit.
+    pub fn fit(bound: &Bound, options: Options, inventory: &Inventory) -> Result<Plan, PlanError> {
         let spec = &bound.spec;
         if options.context == 0 || options.context > spec.context_length {
             return Err(PlanError::Context { max: spec.context_length, got: options.context });
         }
-        let chunk_max = 4096;
-        if options.chunk == 0 || options.chunk > chunk_max {
-            return Err(PlanError::Chunk { max: chunk_max, got: options.chunk });
+        if options.chunk == 0 || options.chunk > CHUNK_MAX {
+            return Err(PlanError::Chunk { max: CHUNK_MAX, got: options.chunk });
         }
         check_kernels(spec)?;
-        layers::plan(bound, options)
-    }
-
-    /// Plans a model for a device with `free` bytes, of which `reserve` stay free.
-    ///
-    /// # Errors
-    /// As [`Plan::new`], and [`PlanError::Memory`] with what would fit.
-    pub fn fit(bound: &Bound, options: Options, free: u64, reserve: u64) -> Result<Plan, PlanError> {
-        let plan = Plan::new(bound, options)?;
-        let mut table = plan.memory(free, reserve);
-        if table.needed() <= free {
-            return Ok(plan);
-        }
-        // Needs grow with the context, so that bisection finds the longest one that fits.
-        let (mut fits, mut fails) = (0, options.context);
-        while fails - fits > 1 {
-            let context = fits + (fails - fits) / 2;
-            let smaller = Plan::new(bound, Options { context, ..options })?;
-            if smaller.memory(free, reserve).needed() <= free {
-                fits = context;
-            } else {
-                fails = context;
-            }
-        }
-        table.context_that_fits = fits;
-        Err(PlanError::Memory(table))
+        check_inventory(inventory)?;
+        fit::fit(bound, options, inventory)
     }
 
     /// Matrices that are held as BF16 where the file has F32, and the bytes that saves.
     pub fn narrowed(&self) -> (usize, u64) {
-        let narrowed = self.weights.iter().filter(|weight| weight.tensor.stored_format() != weight.tensor.format);
+        let weights = self.cards.iter().flat_map(|card| &card.weights);
+        let narrowed = weights.filter(|weight| weight.tensor.stored_format() != weight.tensor.format);
         narrowed.fold((0, 0), |(count, bytes), weight| (count + 1, bytes + weight.tensor.bytes()))
     }
 
-    /// What the plan needs on a device with `free` bytes.
-    pub fn memory(&self, free: u64, reserve: u64) -> MemoryTable {
-        MemoryTable {
-            weights: self.ledger.bytes(ArenaKind::Weights),
-            state: self.ledger.bytes(ArenaKind::State),
-            buffers: self.ledger.bytes(ArenaKind::Buffers),
-            reserve,
-            free,
-            context: self.options.context,
-            context_that_fits: 0,
+    /// Cards whose work on a chunk follows each other's: one card each, or all cards together.
+    pub fn stages(&self) -> Vec<Range<usize>> {
+        match self.split {
+            Split::Layer => (0..self.cards.len()).map(|card| card..card + 1).collect(),
+            Split::Tensor => std::iter::once(0..self.cards.len()).collect(),
         }
     }
+}
+
+impl CardPlan {
+    /// Whether every expert of every layer has a slot.
+    pub fn all_resident(&self) -> bool {
+        self.experts.iter().all(|layer| layer.mirror.is_none()) && self.host_slots.is_none()
+    }
+
+    /// All steps of a chunk but the head's, with their layers.
+    pub fn steps(&self) -> impl Iterator<Item = (&Step, Option<usize>)> {
+        let start = self.start.iter().map(|step| (step, None));
+        start.chain(self.layers.iter().flat_map(|layer| layer.steps.iter().map(|step| (step, Some(layer.index)))))
+    }
+}
+
+fn check_inventory(inventory: &Inventory) -> Result<(), PlanError> {
+    if inventory.cards.is_empty() {
+        return Err(PlanError::NoCards);
+    }
+    for (card, facts) in inventory.cards.iter().enumerate() {
+        if !facts.sub_groups.iter().any(|lanes| [16, 32].contains(lanes)) {
+            return Err(PlanError::SubGroups { card, name: facts.name.clone(), got: facts.sub_groups.clone() });
+        }
+    }
+    Ok(())
 }
 
 /// Dimensions that kernels were compiled for or hold in registers.

@@ -61,7 +61,6 @@ pub(super) struct SparseScratch {
 
 pub(super) struct MoeScratch {
     pub logits: Buffer,
-    pub chosen: Buffer,
     pub weights: Buffer,
     pub plan: Region,
     pub gate: Buffer,
@@ -83,18 +82,24 @@ pub(super) struct PleScratch {
 }
 
 impl Scratch {
-    /// Books what the model's layers need.
-    pub fn book(book: &mut BufferBook<'_>, spec: &Spec, options: Options) -> Result<Scratch, PlanError> {
+    /// Books what layers of these kinds need, and the n-gram embedding if one of them has it.
+    pub fn book(
+        book: &mut BufferBook<'_>,
+        spec: &Spec,
+        options: Options,
+        kinds: &[LayerKind],
+        ple: bool,
+    ) -> Result<Scratch, PlanError> {
         let streams = spec.hyper_connections.as_ref().map(|connections| stream_scratch(book, spec, connections));
         let moe = spec.experts.as_ref().map(|experts| moe_scratch(book, spec, experts, options));
         Ok(Scratch {
             streams: streams.transpose()?,
             mixed: book.rows("mixed", spec.hidden)?,
-            gdn: gdn_scratch(book, spec)?,
-            attention: attention_scratch(book, spec, options)?,
+            gdn: gdn_scratch(book, spec, kinds)?,
+            attention: attention_scratch(book, spec, options, kinds)?,
             moe: moe.transpose()?,
             dense: spec.dense_ff.map(|ff| dense_scratch(book, ff)).transpose()?,
-            ple: spec.ple.as_ref().map(|ple| ple_scratch(book, spec, ple)).transpose()?,
+            ple: spec.ple.as_ref().filter(|_| ple).map(|ple| ple_scratch(book, spec, ple)).transpose()?,
         })
     }
 }
@@ -121,8 +126,8 @@ fn dense_scratch(book: &mut BufferBook<'_>, ff: usize) -> Result<DenseScratch, P
     })
 }
 
-fn gdn_scratch(book: &mut BufferBook<'_>, spec: &Spec) -> Result<Option<GdnScratch>, PlanError> {
-    if !spec.kinds.contains(&LayerKind::Gdn) {
+fn gdn_scratch(book: &mut BufferBook<'_>, spec: &Spec, kinds: &[LayerKind]) -> Result<Option<GdnScratch>, PlanError> {
+    if !kinds.contains(&LayerKind::Gdn) {
         return Ok(None);
     }
     let gdn = &spec.gdn;
@@ -141,12 +146,13 @@ fn attention_scratch(
     book: &mut BufferBook<'_>,
     spec: &Spec,
     options: Options,
+    kinds: &[LayerKind],
 ) -> Result<Option<AttentionScratch>, PlanError> {
-    if spec.attention_layers() == 0 {
+    if kinds.iter().all(|kind| *kind == LayerKind::Gdn) {
         return Ok(None);
     }
     let (width, kv_width) = (spec.heads * spec.head_dim, spec.kv_heads * spec.head_dim);
-    let ratios = spec.kinds.iter().filter_map(|kind| match kind {
+    let ratios = kinds.iter().filter_map(|kind| match kind {
         LayerKind::Attention { ratio } if *ratio > 0 => Some(*ratio),
         _ => None,
     });
@@ -185,7 +191,6 @@ fn moe_scratch(
     let plan_words = plan_slots_at(entries) + options.chunk * e.used;
     Ok(MoeScratch {
         logits: book.buffer("router_logits", e.count)?,
-        chosen: book.buffer("chosen", e.used)?,
         weights: book.buffer("expert_weights", e.used)?,
         plan: book.region("expert_plan", 4 * plan_words)?,
         gate: book.buffer("expert_gate", e.used * e.ff)?,

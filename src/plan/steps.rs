@@ -1,5 +1,7 @@
 //! Operations as data: what they compute from which regions.
 
+use std::ops::Range;
+
 use super::PlanError;
 use super::Region;
 use super::arena::{ArenaKind, Ledger};
@@ -41,9 +43,9 @@ pub struct Buffers {
     pub start: Region,
     /// cos and sin of every position, f32 [context][rope_dims].
     pub rope: Region,
-    /// Embeddings, f32 [token][hidden].
-    pub embedded: Buffer,
-    /// N-gram rows, f32 [token][width].
+    /// Embeddings, f32 [token][hidden]; of cards that have the first layer.
+    pub embedded: Option<Buffer>,
+    /// N-gram rows, f32 [token][width]; of cards that have the n-gram layer.
     pub ngrams: Option<Buffer>,
     /// The residual, f32 [token][streams][hidden].
     pub residual: Buffer,
@@ -51,8 +53,36 @@ pub struct Buffers {
     pub output: Buffer,
     /// Its stream weights, f32 [token][streams].
     pub stream_weights: Buffer,
-    /// f32 [row][vocab]
-    pub logits: Buffer,
+    /// f32 [row][columns that the card computes]; of cards that have the head.
+    pub logits: Option<Buffer>,
+    /// Experts that the routers chose, i32 [expert layer of the card][token][used].
+    pub chosen: Option<Region>,
+    /// What the card hands to others and what others hand to it, in pinned host memory.
+    pub staging: Option<[Region; 2]>,
+}
+
+impl Buffers {
+    /// What the next card of a layer split needs of a token.
+    pub fn hop(&self) -> [Buffer; 3] {
+        [self.residual, self.output, self.stream_weights]
+    }
+
+    /// Bytes of a token that go to the next card of a layer split.
+    pub fn hop_row_bytes(&self) -> u64 {
+        self.hop().iter().map(|buffer| buffer.row_bytes).sum()
+    }
+}
+
+/// A matrix product of which each card has some columns, to be put together on all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GatherPart {
+    /// This card's columns, f32 [token][rows_per_token][columns of its range].
+    pub part: Buffer,
+    /// f32 [token][rows_per_token][columns]
+    pub whole: Buffer,
+    pub rows_per_token: usize,
+    /// Columns of each card, in order and without gaps.
+    pub ranges: Vec<Range<usize>>,
 }
 
 /// Kinds of element-wise step.
@@ -138,9 +168,10 @@ pub enum Op {
         out: Rows,
     },
     Attention(Box<AttentionOp>),
+    /// `layer` counts the card's expert layers.
     MoeRoute {
+        layer: usize,
         logits: Buffer,
-        chosen: Buffer,
         weights: Buffer,
         plan: Region,
     },
@@ -161,6 +192,20 @@ pub enum Op {
         n: Buffer,
         history: usize,
     },
+    /// Puts together what the cards computed apart.
+    Gather(Vec<GatherPart>),
+}
+
+impl Op {
+    /// Kernels that the operation launches.
+    pub fn launches(&self) -> usize {
+        match self {
+            Op::Attention(op) if op.sparse.is_some() => 5,
+            Op::Attention(_) | Op::MoeRoute { .. } | Op::Ple { .. } => 2,
+            Op::Gather(_) => 0,
+            _ => 1,
+        }
+    }
 }
 
 /// Operands of attention.
@@ -215,7 +260,7 @@ impl BufferBook<'_> {
         self.sized(what, 4 * values)
     }
 
-    fn sized(&mut self, what: &str, row_bytes: usize) -> Result<Buffer, PlanError> {
+    pub fn sized(&mut self, what: &str, row_bytes: usize) -> Result<Buffer, PlanError> {
         let bytes = (row_bytes as u64).saturating_mul(self.chunk as u64);
         let region = self.ledger.book(ArenaKind::Buffers, what, bytes)?;
         Ok(Buffer { region, row_bytes: row_bytes as u64 })

@@ -1,8 +1,8 @@
 // op family : matmul, y[t][n] = sum_k W[n][k] x[t][k], order of roundings N4 of docs/numerics.md
 // shapes    : W packed tiles [ceil(N/16)][K/unit] (common/formats.hpp); x f32 [rows][K], q int8 [rows][K], d f32
 // [rows][K/32], s i32 [rows][K/32]; y f32 [rows][N] dense     : plan is null; row group g computes rows g*R .. experts
-// : plan holds [0] the number of entries and entries {expert, first, count} into the slot list behind them; W is [E] of
-// the above;
+// : plan holds [0] the number of entries and entries {expert, first, count} into the slot list behind them; experts u64
+// [E] holds the address of each expert's W;
 //             slot i reads x row slot/x_div and writes y row slot
 // launch    : 128 items, 8 teams of 16 lanes (matmul_r1: R = 1, matmul_r8: R = 8); a lane owns a row of W, a team one
 // segment of one tile; segments are added through local memory bytes     : N*K*bits(F)/8 once per R rows of x, plus x
@@ -13,11 +13,14 @@
 #error "XK_FORMAT names the weight format"
 #endif
 
+// An address that was read from memory is one of device or pinned host memory; said so, loads through it stay global.
+using global_words = __attribute__((opencl_global)) const uint32_t *;
+
 // R rows of x at once, so that a block of weights is decoded once for all of them. Each row's sum is the same for every
 // R.
 template <int R> static inline void matmul(float *partial, const uint32_t *w, const uint32_t *table, const float *x,
                                            const int *q, const float *d, const int *s, float *y, const int *plan,
-                                           size_t expert_words, int n, int k, int segments, int segment_blocks,
+                                           const size_t *experts, int n, int k, int segments, int segment_blocks,
                                            int rows, int row_groups, int x_div, int slots_at) {
     using F = xk_format<XK_FORMAT>;
     auto it = xk_item();
@@ -34,7 +37,7 @@ template <int R> static inline void matmul(float *partial, const uint32_t *w, co
         if (row_group >= plan[0])
             return;
         const int *entry = plan + 4 + 3 * row_group;
-        w += expert_words * (size_t)entry[0];
+        w = (const uint32_t *)(global_words)experts[entry[0]];
         slots = plan + slots_at + entry[1];
         first = 0;
         count = entry[2];
@@ -105,15 +108,15 @@ ex::work_group_static<float[8 * 16]> partial_r1;
 ex::work_group_static<float[8 * 16 * 8]> partial_r8;
 
 XK_KERNEL void matmul_r1(const uint32_t *w, const uint32_t *table, const float *x, const int *q, const float *d,
-                         const int *s, float *y, const int *plan, size_t expert_words, int n, int k, int segments,
+                         const int *s, float *y, const int *plan, const size_t *experts, int n, int k, int segments,
                          int segment_blocks, int rows, int row_groups, int x_div, int slots_at) {
-    matmul<1>((float *)&partial_r1, w, table, x, q, d, s, y, plan, expert_words, n, k, segments, segment_blocks, rows,
+    matmul<1>((float *)&partial_r1, w, table, x, q, d, s, y, plan, experts, n, k, segments, segment_blocks, rows,
               row_groups, x_div, slots_at);
 }
 
 XK_KERNEL void matmul_r8(const uint32_t *w, const uint32_t *table, const float *x, const int *q, const float *d,
-                         const int *s, float *y, const int *plan, size_t expert_words, int n, int k, int segments,
+                         const int *s, float *y, const int *plan, const size_t *experts, int n, int k, int segments,
                          int segment_blocks, int rows, int row_groups, int x_div, int slots_at) {
-    matmul<8>((float *)&partial_r8, w, table, x, q, d, s, y, plan, expert_words, n, k, segments, segment_blocks, rows,
+    matmul<8>((float *)&partial_r8, w, table, x, q, d, s, y, plan, experts, n, k, segments, segment_blocks, rows,
               row_groups, x_div, slots_at);
 }

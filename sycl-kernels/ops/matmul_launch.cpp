@@ -9,7 +9,7 @@ xk_status xk_op_matmul(xk_queue *queue, const xk_matmul_args *args) {
         const auto a = read_struct(args, "args");
         require(queue, "queue");
         require(a.kernel, "kernel");
-        require(a.weights, "weights");
+        a.plan ? require(a.experts, "experts") : require(a.weights, "weights");
         require(a.x.x, "x");
         require(a.y, "y");
         if (a.n == 0)
@@ -31,7 +31,7 @@ xk_status xk_op_matmul(xk_queue *queue, const xk_matmul_args *args) {
         launch(*queue, *a.kernel, size_t(tile_groups) * row_groups, 128, static_cast<const uint32_t *>(a.weights),
                static_cast<const uint32_t *>(a.codebook), const_cast<const float *>(a.x.x),
                reinterpret_cast<const int *>(a.x.q), const_cast<const float *>(a.x.d), const_cast<const int *>(a.x.s),
-               a.y, a.plan, size_t(a.expert_words), int(a.n), int(a.k), int(segments), int(segment_blocks), int(a.rows),
-               int(row_groups), int(a.x_div), int(a.slots_at));
+               a.y, a.plan, reinterpret_cast<const size_t *>(a.experts), int(a.n), int(a.k), int(segments),
+               int(segment_blocks), int(a.rows), int(row_groups), int(a.x_div), int(a.slots_at));
     });
 }

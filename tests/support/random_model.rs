@@ -14,17 +14,18 @@ const HEAD: usize = 256;
 const GDN_HEAD: usize = 128;
 
 /// Writes tensors whose formats go round through all that fit their rows.
-struct Tensors {
+struct Tensors<'a> {
+    formats: &'a [Format],
     writer: GgufWriter,
     random: Random,
     turn: usize,
 }
 
-impl Tensors {
+impl Tensors<'_> {
     /// dims with the fastest first.
     fn matrix(&mut self, name: &str, dims: &[usize]) {
         let fits = |format: &Format| dims[0].is_multiple_of(format.block_elements().max(32));
-        let formats: Vec<Format> = Format::ALL.into_iter().filter(fits).collect();
+        let formats: Vec<Format> = self.formats.iter().copied().filter(fits).collect();
         let format = formats[self.turn % formats.len()];
         self.turn += 1;
         let rows = dims[1..].iter().product();
@@ -51,6 +52,11 @@ impl Tensors {
 
 /// A model file of one architecture: three layers of delta net and one of attention.
 pub fn random_model(arch: &str) -> Vec<u8> {
+    random_model_of(arch, &Format::ALL)
+}
+
+/// The same with matrices in some formats alone, which needs fewer kernels.
+pub fn random_model_of(arch: &str, formats: &[Format]) -> Vec<u8> {
     let streams = arch == "qwen4exp";
     let dense = arch == "qwen35";
     let (key_heads, value_heads, heads, kv_heads) = (2, 4, 2, 1);
@@ -120,7 +126,7 @@ pub fn random_model(arch: &str) -> Vec<u8> {
             .kv_u64_array(&key("ple.head_offsets"), &offsets)
             .kv_u64_array(&key("ple.head_vocab_sizes"), &sizes);
     }
-    let mut t = Tensors { writer: tokenizer(w), random: Random(arch.len() as u64), turn: 0 };
+    let mut t = Tensors { formats, writer: tokenizer(w), random: Random(arch.len() as u64), turn: 0 };
     t.matrix("token_embd.weight", &[HIDDEN, VOCAB]);
     if !dense {
         t.matrix("output.weight", &[HIDDEN, VOCAB]);

@@ -104,11 +104,11 @@ fn llama(context: &mut LlamaContext<'_>, prompt: &[u32], steps: usize) -> Result
 
 fn open_bankshot(path: &Path, context: usize, chunk: usize) -> Result<Engine> {
     let device = devices()?.into_iter().find(|device| device.is_cpu).context("no OpenCL CPU device")?;
-    let card = Card::open(device.index)?;
+    let cards = vec![Card::open(device.index)?];
     let model = Arc::new(Model::open(path)?);
-    let plan = Engine::plan_for(&model, &card, Options { context, chunk: chunk.min(context), kv: KvType::F16 })?;
+    let plan = Engine::plan_for(&model, &cards, Options::new(context, chunk.min(context), KvType::F16))?;
     let tables = Tables::open(model.file(), model.bound(), &TableOptions::default())?;
-    Ok(Engine::open(model, tables, card, plan, &mut |_| ())?)
+    Ok(Engine::open(model, tables, cards, plan, None, &mut |_| ())?)
 }
 
 /// Token ids of the prompt: any of the vocabulary, the same at every run.

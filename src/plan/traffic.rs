@@ -1,12 +1,12 @@
 //! What one operation reads and writes, from the plan alone.
 
-use super::launch::Window;
-use crate::plan::{ActKind, AttentionOp, Buffer, GatesIn, Op, Plan, Rows};
+use super::{ActKind, AttentionOp, Buffer, CardPlan, GatesIn, Op, Options, Rows};
+use crate::model::Spec;
 use crate::quant::Format;
 
 /// Bytes and products of one operation over a window of tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Traffic {
+pub struct Traffic {
     /// Of the weights as the file has them.
     pub weight_bytes: u64,
     /// Of weights as they lie on the device, of activations and of state: each thing once, however often it is touched.
@@ -17,9 +17,15 @@ pub(super) struct Traffic {
     pub matrix: Option<(Format, usize, usize)>,
 }
 
-/// Counts an operation whose first token stands at `position`. `experts`: different ones that the layer's router chose.
-pub(super) fn traffic(plan: &Plan, op: &Op, window: Window, position: usize, experts: usize) -> Traffic {
-    let tokens = window.count as u64;
+/// Counts an operation of a card over `count` tokens, the first of which stands at `position`. `experts`: different ones that the layer's router chose.
+pub fn traffic(
+    (spec, options, plan): (&Spec, &Options, &CardPlan),
+    op: &Op,
+    count: usize,
+    position: usize,
+    experts: usize,
+) -> Traffic {
+    let tokens = count as u64;
     let buffers = &plan.buffers;
     let rows_of = |list: &[Buffer]| tokens * list.iter().map(|buffer| buffer.row_bytes).sum::<u64>();
     let state = |list: &[usize]| list.iter().map(|item| plan.state[*item].region.bytes).sum::<u64>();
@@ -36,19 +42,21 @@ pub(super) fn traffic(plan: &Plan, op: &Op, window: Window, position: usize, exp
         let x = if tensor.format.is_quantised() { rows_of(&[x.q, x.d, x.s]) } else { rows_of(&[x.x]) };
         Traffic {
             weight_bytes: matrices * (tensor.rows * tensor.stored_row_bytes()) as u64,
-            bytes: matrices * weight.expert_bytes + x + rows_of(&[y]),
+            bytes: matrices * weight.matrix_bytes + x + rows_of(&[y]),
             products: tokens * uses * (tensor.rows * tensor.cols) as u64,
             matrix: Some((tensor.format, tensor.rows, tensor.cols)),
         }
     };
     match op {
-        Op::HyperStart => plain(&[], rows_of(&[buffers.embedded, buffers.residual])),
+        Op::HyperStart => {
+            plain(&[], rows_of(&[buffers.residual]) + buffers.embedded.map_or(0, |buffer| rows_of(&[buffer])))
+        }
         Op::HyperNorm { pending: adds, norm, out } => {
             plain(&[*norm], pending(*adds) + rows_of(&[buffers.residual]) + rows_of(&all(*out)))
         }
         Op::Matmul { weight, x, y } => matmul(*weight, 1, 1, *x, *y),
         Op::ExpertMatmul { weight, x, y, .. } => {
-            let used = plan.spec.experts.as_ref().map_or(0, |experts| experts.used as u64);
+            let used = spec.experts.as_ref().map_or(0, |experts| experts.used as u64);
             matmul(*weight, experts as u64, used, *x, *y)
         }
         Op::Act { kind, a, out } => {
@@ -68,8 +76,9 @@ pub(super) fn traffic(plan: &Plan, op: &Op, window: Window, position: usize, exp
         }
         Op::GdnStep { y, gates, matrix, o, .. } => plain(&[], rows_of(&[*y, *gates, *o]) + state(&[*matrix])),
         Op::GdnNorm { o, z, norm, out } => plain(&[*norm], rows_of(&[*o, *z]) + rows_of(&all(*out))),
-        Op::Attention(op) => attention(plan, op, window.count, position, &plain, &rows_of),
-        Op::MoeRoute { logits, chosen, weights, .. } => plain(&[], rows_of(&[*logits, *chosen, *weights])),
+        Op::Attention(op) => attention((spec, options), op, count, position, &plain, &rows_of),
+        // The ids take as many bytes as the weights.
+        Op::MoeRoute { logits, weights, .. } => plain(&[], rows_of(&[*logits, *weights, *weights])),
         Op::MoeCombine { down, weights, shared, shared_gate } => {
             plain(&[], rows_of(&[*down, *weights, *shared, *shared_gate, buffers.output]))
         }
@@ -77,18 +86,19 @@ pub(super) fn traffic(plan: &Plan, op: &Op, window: Window, position: usize, exp
             &[*norm_key, *norm_query, *norm_conv, *conv],
             pending(*adds) + rows_of(&[buffers.residual, *key, *value, *n]) + state(&[*history]),
         ),
+        Op::Gather(parts) => plain(&[], parts.iter().map(|part| rows_of(&[part.part, part.whole])).sum()),
     }
 }
 
 fn attention(
-    plan: &Plan,
+    (spec, options): (&Spec, &Options),
     op: &AttentionOp,
     tokens: usize,
     position: usize,
     plain: &dyn Fn(&[usize], u64) -> Traffic,
     rows_of: &dyn Fn(&[Buffer]) -> u64,
 ) -> Traffic {
-    let (spec, value_bytes) = (&plan.spec, plan.options.kv.bytes());
+    let value_bytes = options.kv.bytes();
     let position_bytes = (2 * spec.kv_heads * spec.head_dim * value_bytes) as u64;
     let activations = rows_of(&[op.qg, op.k, op.v, op.q, op.out.x, op.out.q, op.out.d, op.out.s]);
     let seen = (position + tokens) as u64;

@@ -1,0 +1,69 @@
+//! What a plan needs against what a card has.
+
+use crate::model::KvType;
+
+/// What a plan needs on one card, with the smallest change that would fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryTable {
+    /// Number and name of the card; `None` if there is only one.
+    pub card: Option<(usize, String)>,
+    pub weights: u64,
+    /// Of the slots that were asked for, or of the fewest that a plan can have: one a layer.
+    pub experts: u64,
+    pub state: u64,
+    pub buffers: u64,
+    pub reserve: u64,
+    pub free: u64,
+    pub change: Change,
+}
+
+/// The smallest change that would fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// No change of an option is enough.
+    None,
+    Context {
+        from: usize,
+        to: usize,
+    },
+    Kv(KvType),
+    ExpertBudget {
+        bytes: u64,
+    },
+}
+
+impl MemoryTable {
+    pub fn needed(&self) -> u64 {
+        [self.weights, self.experts, self.state, self.buffers, self.reserve].into_iter().fold(0, u64::saturating_add)
+    }
+}
+
+impl std::fmt::Display for MemoryTable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.card {
+            None => writeln!(f, "the model does not fit the device's memory:")?,
+            Some((card, name)) => writeln!(f, "the model's share does not fit the memory of card {card} ({name}):")?,
+        }
+        let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+        let experts = (self.experts > 0).then_some(("experts", self.experts));
+        let rows = [("weights", self.weights)].into_iter().chain(experts).chain([
+            ("state", self.state),
+            ("buffers", self.buffers),
+            ("reserve", self.reserve),
+            ("needed", self.needed()),
+            ("free", self.free),
+        ]);
+        for (name, bytes) in rows {
+            writeln!(f, "  {name:<8} {:>10} MiB", mib(bytes))?;
+        }
+        match self.change {
+            Change::None => write!(f, "no context fits, nor does another type of cached keys and values"),
+            Change::Context { from, to } => write!(f, "the smallest change that fits: --ctx {to} instead of {from}"),
+            Change::Kv(kv) => write!(f, "the smallest change that fits: --kv {}", kv.name()),
+            Change::ExpertBudget { bytes } if bytes.is_multiple_of(1 << 20) => {
+                write!(f, "the smallest change that fits: --expert-budget {}M", bytes >> 20)
+            }
+            Change::ExpertBudget { bytes } => write!(f, "the smallest change that fits: --expert-budget {bytes}"),
+        }
+    }
+}
