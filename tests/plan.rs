@@ -224,6 +224,39 @@ fn experts_that_the_host_has_no_room_for_are_read_from_the_file() {
     assert_eq!((host_bytes, least_bytes), (least - 1, least));
 }
 
+#[test]
+fn only_cards_in_host_memory_take_it() {
+    let [flash, ..] = &models()[..] else { panic!("four models") };
+    let gib = 1 << 30;
+    let mut inventory = b70s(2);
+    inventory.host.free_bytes = 256 * gib;
+    // Neither holds half of the model, so that both have experts in host memory.
+    inventory.cards.iter_mut().for_each(|card| card.free_bytes = 12 * gib);
+    let of = |inventory: &Inventory| {
+        let asked = Options { split: Some(Split::Layer), ..options(CONTEXT) };
+        Plan::fit(&flash.bound, asked, inventory).unwrap()
+    };
+    let apart = of(&inventory);
+    inventory.cards[1].in_host_memory = true;
+    let mixed = of(&inventory);
+    assert_eq!((apart.misses, mixed.misses), (Misses::Mirror, Misses::Mirror));
+    assert_eq!(mixed.cards[0], apart.cards[0], "a card with a memory of its own gives nothing away");
+    // The other one leaves room for all experts of a layer, and a GiB.
+    let resident = |plan: &Plan| plan.cards[1].experts.iter().map(|layer| layer.slots.bytes()).sum::<u64>();
+    let slot = mixed.cards[1].experts[0].slots.slot_bytes;
+    let left = resident(&apart) - resident(&mixed);
+    assert!((gib + 511 * slot..=gib + 513 * slot).contains(&left), "{left}");
+    // Of the host, its own memory counts and not the first card's: with as much as that needs, and no less, there are mirrors.
+    let needed = |plan: &Plan| {
+        let pinned: u64 = plan.cards.iter().map(|card| card.ledger.total(true)).sum();
+        pinned + plan.cards[1].ledger.total(false) + gib
+    };
+    inventory.host.free_bytes = needed(&mixed);
+    assert_eq!(of(&inventory).cards, mixed.cards);
+    inventory.host.free_bytes -= 1;
+    assert_eq!(of(&inventory).misses, Misses::File);
+}
+
 /// What an error says would fit does fit, and what it says cannot be helped cannot.
 fn check_refusal(model: &Published, options: Options, inventory: &Inventory, error: &PlanError, what: &str) {
     let fits = |options: Options| Plan::fit(&model.bound, options, inventory);
@@ -279,17 +312,14 @@ fn random_inventories_have_plans_that_fit_or_errors_that_help() {
                 free_bytes: (mean_mib / 2 + below(mean_mib)) << 20,
                 allocation_bytes_max: (512 + below(20_000)) << 20,
                 sub_groups: vec![16],
+                in_host_memory: below(4) == 0,
                 memory: rate(below(4) * 100 + below(2)),
                 link: rate(below(30)),
                 exchange_us: (below(4) > 0).then_some(20.0),
             };
             let inventory = Inventory {
                 cards: (0..cards).map(|_| card()).collect(),
-                host: HostFacts {
-                    free_bytes: (1 + below(64)) << 30,
-                    allocation_bytes_max: (1 + below(8)) << 30,
-                    holds_cards: below(4) == 0,
-                },
+                host: HostFacts { free_bytes: (1 + below(64)) << 30, allocation_bytes_max: (1 + below(8)) << 30 },
             };
             let options = Options {
                 split: [None, Some(Split::Layer), Some(Split::Tensor)][below(3) as usize],
@@ -395,7 +425,7 @@ fn cards_of_this_machine_are_measured() {
     };
     let written = run(&["devices", "--cards", "cpu:2"]);
     let inventory = Inventory::parse(&written, Path::new("cards.toml")).unwrap();
-    assert_eq!((inventory.cards.len(), inventory.host.holds_cards), (2, true));
+    assert!(inventory.cards.len() == 2 && inventory.cards.iter().all(|card| card.in_host_memory));
     assert!(
         inventory.cards.iter().all(|card| card.memory.is_some() && card.link.is_some() && card.exchange_us.is_some())
     );
@@ -407,7 +437,7 @@ fn cards_of_this_machine_are_measured() {
     for (text, source) in [(of_file, "(stated)"), (of_devices, "(measured)")] {
         // Memory, link and exchange, once if the cards are alike and twice if not.
         assert!([3, 6].contains(&text.matches(source).count()), "{text}");
-        assert!(text.contains("NOT A MEASUREMENT") && text.contains("the cards' memory is part of it"), "{text}");
+        assert!(text.contains("NOT A MEASUREMENT") && text.contains("MiB of the host's memory free"), "{text}");
     }
     assert!(failure(&["plan", DEMO]).contains("no usable device"), "this test hides them all");
 }
@@ -516,7 +546,7 @@ fn bad_inventories_are_named() {
 #[test]
 fn an_inventory_is_read_as_it_was_written() {
     let mut inventory = b70s(2);
-    inventory.host.holds_cards = true;
+    inventory.cards[1].in_host_memory = true;
     inventory.cards[1].link = None;
     inventory.cards[1].exchange_us = Some(12.345);
     inventory.cards[1].memory = Some(Rate { bytes_per_s: 456.789e9, source: RateSource::Measured });

@@ -80,6 +80,7 @@ fn describe_inventory(inventory: &Inventory) -> Value {
                 "free_bytes": card.free_bytes,
                 "allocation_bytes_max": card.allocation_bytes_max,
                 "sub_group_sizes": card.sub_groups,
+                "in_host_memory": card.in_host_memory,
                 "memory": rate(card.memory),
                 "link": rate(card.link),
                 "exchange_us": card.exchange_us,
@@ -92,7 +93,6 @@ fn describe_inventory(inventory: &Inventory) -> Value {
         "host": {
             "free_bytes": host.free_bytes,
             "allocation_bytes_max": host.allocation_bytes_max,
-            "holds_cards": host.holds_cards,
         },
     })
 }

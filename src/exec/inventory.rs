@@ -23,17 +23,14 @@ pub fn inventory(cards: &[Card]) -> Inventory {
             free_bytes: free / sharing.max(1),
             allocation_bytes_max: info.max_alloc_bytes,
             sub_groups: info.sub_group_sizes.clone(),
+            in_host_memory: info.is_cpu,
             memory: None,
             link: None,
             exchange_us: None,
         }
     };
     // Blocks of pinned memory above this size are refused by some drivers.
-    let host = HostFacts {
-        free_bytes: host_free,
-        allocation_bytes_max: ARENA_BYTES_MAX,
-        holds_cards: cards.iter().any(|card| card.info().is_cpu),
-    };
+    let host = HostFacts { free_bytes: host_free, allocation_bytes_max: ARENA_BYTES_MAX };
     Inventory { cards: cards.iter().map(facts).collect(), host }
 }
 

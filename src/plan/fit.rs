@@ -5,7 +5,8 @@ use std::ops::Range;
 use super::arena::{ArenaKind, Ledger};
 use super::layers::{self, Share};
 use super::{
-    CardPlan, Change, Estimate, Inventory, MemoryTable, Misses, Options, Plan, PlanError, RESERVE_BYTES, Split,
+    CardFacts, CardPlan, Change, Estimate, Inventory, MemoryTable, Misses, Options, Plan, PlanError, RESERVE_BYTES,
+    Split,
 };
 use crate::model::{Bound, KvType};
 
@@ -195,7 +196,7 @@ fn slots(
     // Where the card's memory is the host's, the experts of a layer that are read from the file need a place in it too.
     let largest = plan.experts.iter().map(|layer| layer.slots.slot_bytes).max().unwrap_or(0);
     let shared = HOST_RESERVE_BYTES + largest * experts.count as u64;
-    let usual = if inventory.host.holds_cards && all > free { free.saturating_sub(shared).max(one_each) } else { free };
+    let usual = if facts.in_host_memory && all > free { free.saturating_sub(shared).max(one_each) } else { free };
     let wanted = all.min(options.expert_bytes.unwrap_or(usual));
     if wanted > free {
         let whole_mib = free >> 20 << 20;
@@ -219,6 +220,14 @@ fn slots(
     Ok(())
 }
 
+/// What plans take of the host's memory: pinned, and of the cards whose memory it is.
+fn on_host(plans: &[CardPlan], inventory: &Inventory) -> u64 {
+    let taken = |(plan, facts): (&CardPlan, &CardFacts)| {
+        plan.ledger.total(true) + if facts.in_host_memory { plan.ledger.total(false) } else { 0 }
+    };
+    plans.iter().zip(&inventory.cards).map(taken).sum()
+}
+
 /// Gives the experts without a slot a place in host memory, and says how many tokens can be computed together then.
 fn host(
     bound: &Bound,
@@ -231,9 +240,7 @@ fn host(
     if !plans.iter().any(partial) {
         return Ok((Misses::None, options.chunk));
     }
-    let on_host: u64 = plans.iter().map(|plan| plan.ledger.total(true)).sum();
-    let on_cards: u64 = plans.iter().map(|plan| plan.ledger.total(false)).sum();
-    let taken = on_host + if inventory.host.holds_cards { on_cards } else { 0 };
+    let taken = on_host(plans, inventory);
     let free = inventory.host.free_bytes.saturating_sub(HOST_RESERVE_BYTES.saturating_add(taken));
     let free = free.min(options.host_expert_bytes.unwrap_or(u64::MAX));
     let mirror_bytes = |plan: &CardPlan| -> u64 {

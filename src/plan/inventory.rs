@@ -21,6 +21,8 @@ pub struct CardFacts {
     /// Largest single allocation.
     pub allocation_bytes_max: u64,
     pub sub_groups: Vec<u32>,
+    /// Whether the card's memory is the host's, as that of a part of the processor.
+    pub in_host_memory: bool,
     /// Of the card's memory.
     pub memory: Option<Rate>,
     /// Between the card and pinned host memory.
@@ -36,8 +38,6 @@ pub struct HostFacts {
     pub free_bytes: u64,
     /// Largest single pinned allocation.
     pub allocation_bytes_max: u64,
-    /// Whether the cards are parts of the processor, whose memory is the host's.
-    pub holds_cards: bool,
 }
 
 /// Bytes a second, and where the figure comes from.
@@ -95,8 +95,6 @@ struct HostTable {
     memory_mib: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     allocation_mib: Option<u64>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    holds_cards: bool,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -109,6 +107,8 @@ struct CardTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     allocation_mib: Option<u64>,
     sub_group_sizes: Vec<u32>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    in_host_memory: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     memory_gb_per_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -128,11 +128,12 @@ impl Inventory {
             free_bytes: u64::MAX,
             allocation_bytes_max: u64::MAX,
             sub_groups: vec![16],
+            in_host_memory: false,
             memory: None,
             link: None,
             exchange_us: None,
         };
-        let host = HostFacts { free_bytes: u64::MAX, allocation_bytes_max: u64::MAX, holds_cards: false };
+        let host = HostFacts { free_bytes: u64::MAX, allocation_bytes_max: u64::MAX };
         Inventory { cards: vec![card; cards], host }
     }
 
@@ -190,6 +191,7 @@ impl Inventory {
                 free_bytes,
                 allocation_bytes_max: allocation.unwrap_or(free_bytes),
                 sub_groups: card.sub_group_sizes.clone(),
+                in_host_memory: card.in_host_memory,
                 memory: rate(field("memory_gb_per_s"), card.memory_gb_per_s)?,
                 link: rate(field("link_gb_per_s"), card.link_gb_per_s)?,
                 exchange_us: positive(field("exchange_us"), card.exchange_us)?,
@@ -202,8 +204,7 @@ impl Inventory {
         let free_bytes = bytes("host: memory_mib".to_owned(), file.host.memory_mib)?;
         let allocation =
             file.host.allocation_mib.map(|mib| bytes("host: allocation_mib".to_owned(), mib)).transpose()?;
-        let holds_cards = file.host.holds_cards;
-        let host = HostFacts { free_bytes, allocation_bytes_max: allocation.unwrap_or(free_bytes), holds_cards };
+        let host = HostFacts { free_bytes, allocation_bytes_max: allocation.unwrap_or(free_bytes) };
         Ok(Inventory { cards, host })
     }
 
@@ -217,6 +218,7 @@ impl Inventory {
             memory_mib: facts.free_bytes >> 20,
             allocation_mib: Some(facts.allocation_bytes_max >> 20),
             sub_group_sizes: facts.sub_groups.clone(),
+            in_host_memory: facts.in_host_memory,
             memory_gb_per_s: gb(facts.memory),
             link_gb_per_s: gb(facts.link),
             exchange_us: facts.exchange_us.map(thousandths),
@@ -224,7 +226,6 @@ impl Inventory {
         let host = HostTable {
             memory_mib: self.host.free_bytes >> 20,
             allocation_mib: Some(self.host.allocation_bytes_max >> 20),
-            holds_cards: self.host.holds_cards,
         };
         let file = InventoryFile { host, card: self.cards.iter().map(card).collect() };
         toml::to_string(&file).unwrap_or_default()

@@ -255,8 +255,9 @@ fn card_facts(facts: &CardFacts) -> String {
     // All figures of an inventory come from the same place.
     let source = facts.memory.or(facts.link).map_or(RateSource::Stated, |rate| rate.source);
     let exchange = facts.exchange_us.map_or("not known".to_owned(), |us| format!("{us:.1} us ({})", source.name()));
+    let place = if facts.in_host_memory { " of the host's memory" } else { "" };
     format!(
-        "{}: {} MiB free, {} MiB at once, sub-groups of {lanes} lanes; memory {}, link {}, exchange {exchange}",
+        "{}: {} MiB{place} free, {} MiB at once, sub-groups of {lanes} lanes; memory {}, link {}, exchange {exchange}",
         facts.name,
         limit(facts.free_bytes),
         limit(facts.allocation_bytes_max),
@@ -266,8 +267,7 @@ fn card_facts(facts: &CardFacts) -> String {
 }
 
 fn host_facts(host: &HostFacts) -> String {
-    let holds = if host.holds_cards { "; the cards' memory is part of it" } else { "" };
-    format!("{} MiB free, {} MiB at once{holds}", limit(host.free_bytes), limit(host.allocation_bytes_max))
+    format!("{} MiB free, {} MiB at once", limit(host.free_bytes), limit(host.allocation_bytes_max))
 }
 
 fn limit(bytes: u64) -> String {

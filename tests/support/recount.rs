@@ -176,19 +176,17 @@ pub fn check_memory(plan: &Plan, what: &str) {
             of.map(|(_, bytes)| bytes).sum()
         };
         assert!(arenas(false) + RESERVE_BYTES <= facts.free_bytes, "{what}");
-        on_host += arenas(true);
-        check_slots(plan, card, facts.free_bytes - RESERVE_BYTES - arenas(false), &what);
+        on_host += arenas(true) + if facts.in_host_memory { arenas(false) } else { 0 };
+        check_slots(plan, number, facts.free_bytes - RESERVE_BYTES - arenas(false), &what);
     }
     if plan.misses != Misses::None {
-        if plan.inventory.host.holds_cards {
-            on_host += plan.cards.iter().map(|card| card.ledger.total(false)).sum::<u64>();
-        }
         assert!(on_host + (1 << 30) <= plan.inventory.host.free_bytes, "{what}: {on_host} bytes on the host");
     }
 }
 
 /// As many experts are resident as fit, and the others are where the plan says.
-fn check_slots(plan: &Plan, card: &CardPlan, left: u64, what: &str) {
+fn check_slots(plan: &Plan, number: usize, left: u64, what: &str) {
+    let card = &plan.cards[number];
     let Some(experts) = &plan.spec.experts else {
         assert!(card.experts.is_empty(), "{what}");
         return;
@@ -199,7 +197,7 @@ fn check_slots(plan: &Plan, card: &CardPlan, left: u64, what: &str) {
         let count = layer.slots.count;
         assert!(count >= 1 && count <= experts.count && count <= least + 1, "{what}: {count} slots");
         // What the host holds too has to leave room for experts that are read.
-        let limited = plan.options.expert_bytes.is_some() || plan.inventory.host.holds_cards;
+        let limited = plan.options.expert_bytes.is_some() || plan.inventory.cards[number].in_host_memory;
         let may_grow = count == least && count < experts.count && !limited;
         assert!(!may_grow || left < layer.slots.slot_bytes, "{what}: {left} bytes are left for another slot");
         let mirrored = plan.misses == Misses::Mirror && count < experts.count;
