@@ -240,7 +240,7 @@ fn only_cards_in_host_memory_take_it() {
     inventory.cards[1].in_host_memory = true;
     let mixed = of(&inventory);
     assert_eq!((apart.misses, mixed.misses), (Misses::Mirror, Misses::Mirror));
-    assert_eq!(mixed.cards[0], apart.cards[0], "a card with a memory of its own gives nothing away");
+    assert!(mixed.cards[0] == apart.cards[0], "a card with a memory of its own gives nothing away");
     // The other one leaves room for all experts of a layer, and a GiB.
     let resident = |plan: &Plan| plan.cards[1].experts.iter().map(|layer| layer.slots.bytes()).sum::<u64>();
     let slot = mixed.cards[1].experts[0].slots.slot_bytes;
@@ -252,34 +252,62 @@ fn only_cards_in_host_memory_take_it() {
         pinned + plan.cards[1].ledger.total(false) + gib
     };
     inventory.host.free_bytes = needed(&mixed);
-    assert_eq!(of(&inventory).cards, mixed.cards);
+    assert!(of(&inventory).cards == mixed.cards);
     inventory.host.free_bytes -= 1;
     assert_eq!(of(&inventory).misses, Misses::File);
 }
 
+#[test]
+fn host_memory_is_counted_when_all_experts_are_resident_too() {
+    let [_, dense, moe, _] = &models()[..] else { panic!("four models") };
+    for model in [dense, moe] {
+        let mut inventory = b70s(4);
+        let asked = Options { split: Some(Split::Tensor), ..options(4096) };
+        let plan = Plan::fit(&model.bound, asked, &inventory).unwrap();
+        assert_eq!(plan.misses, Misses::None);
+        let staging: u64 = plan.cards.iter().flat_map(|card| card.buffers.staging.unwrap()).map(|r| r.bytes).sum();
+        inventory.cards[2].in_host_memory = true;
+        let needed = staging + plan.cards[2].ledger.total(false);
+        inventory.host.free_bytes = needed;
+        assert!(Plan::fit(&model.bound, asked, &inventory).unwrap().cards == plan.cards, "{}", model.name);
+        inventory.host.free_bytes = needed - 1;
+        let error = Plan::fit(&model.bound, asked, &inventory).unwrap_err();
+        let PlanError::Host { needed_bytes, free_bytes, .. } = error else { panic!("{error}") };
+        assert_eq!((needed_bytes, free_bytes), (needed, needed - 1), "{}", model.name);
+        check_refusal(model, asked, &inventory, &error, model.name);
+    }
+}
+
+/// A change that is said to fit does, and without one none does.
+fn check_change(model: &Published, options: Options, inventory: &Inventory, change: Change, what: &str) {
+    let fits = |options: Options| Plan::fit(&model.bound, options, inventory);
+    let changed = match change {
+        Change::Context { from, to } => {
+            assert!(from == options.context && to < from, "{what}");
+            assert!(fits(Options { context: to + 1, ..options }).is_err(), "{what}");
+            Options { context: to, ..options }
+        }
+        Change::Kv(kv) => Options { kv, ..options },
+        Change::ExpertBudget { bytes } => Options { expert_bytes: Some(bytes), ..options },
+        Change::None => {
+            assert!(fits(Options { context: 1, kv: KvType::F16, ..options }).is_err(), "{what}");
+            return;
+        }
+    };
+    fits(changed).unwrap_or_else(|error| panic!("{what}\nthen: {error}"));
+}
+
 /// What an error says would fit does fit, and what it says cannot be helped cannot.
 fn check_refusal(model: &Published, options: Options, inventory: &Inventory, error: &PlanError, what: &str) {
-    let fits = |options: Options| Plan::fit(&model.bound, options, inventory);
     match error {
         PlanError::Memory(table) => {
-            assert!(
-                table.needed() > table.free || matches!(table.change, Change::ExpertBudget { .. }),
-                "{what}: {table}"
-            );
-            let changed = match table.change {
-                Change::Context { from, to } => {
-                    assert!(from == options.context && to < from, "{what}: {table}");
-                    assert!(fits(Options { context: to + 1, ..options }).is_err(), "{what}: {table}");
-                    Options { context: to, ..options }
-                }
-                Change::Kv(kv) => Options { kv, ..options },
-                Change::ExpertBudget { bytes } => Options { expert_bytes: Some(bytes), ..options },
-                Change::None => {
-                    assert!(fits(Options { context: 1, kv: KvType::F16, ..options }).is_err(), "{what}: {table}");
-                    return;
-                }
-            };
-            fits(changed).unwrap_or_else(|error| panic!("{what}: {table}\nthen: {error}"));
+            let is_short = options.expert_bytes.is_some_and(|bytes| bytes < table.experts);
+            assert!(table.needed() > table.free || is_short, "{what}: {table}");
+            check_change(model, options, inventory, table.change, &format!("{what}: {table}"));
+        }
+        PlanError::Host { needed_bytes, free_bytes, change } => {
+            assert!(needed_bytes > free_bytes, "{what}: {error}");
+            check_change(model, options, inventory, *change, &format!("{what}: {error}"));
         }
         PlanError::HostMemory { host_bytes, least_bytes, .. } => {
             assert!(host_bytes < least_bytes, "{what}: {error}");
@@ -324,7 +352,8 @@ fn random_inventories_have_plans_that_fit_or_errors_that_help() {
             let options = Options {
                 split: [None, Some(Split::Layer), Some(Split::Tensor)][below(3) as usize],
                 expert_bytes: (below(3) == 0).then(|| below(20_000) << 20),
-                host_expert_bytes: (below(4) == 0).then(|| below(20_000) << 20),
+                // Of a host that has gigabytes or nothing much.
+                host_expert_bytes: (below(4) == 0).then(|| below(20_000) << (10 + 10 * below(2))),
                 kv: if below(3) == 0 { KvType::F32 } else { KvType::F16 },
                 ..Options::new(1 << (8 + below(11)), 1 + below(512) as usize, KvType::F16)
             };
@@ -349,7 +378,7 @@ fn random_inventories_have_plans_that_fit_or_errors_that_help() {
         }
     }
     // All kinds of outcome were met.
-    for kind in ["Context", "ExpertBudget", "None", "HostMemory"] {
+    for kind in ["Context", "ExpertBudget", "None", "HostMemory", "Host"] {
         assert!(fitted > 20 && refused.contains_key(kind), "{fitted} plans, {refused:?}");
     }
 }

@@ -14,20 +14,23 @@ use crate::model::{Bound, KvType};
 const HOST_RESERVE_BYTES: u64 = 1 << 30;
 
 pub(super) fn fit(bound: &Bound, options: Options, inventory: &Inventory) -> Result<Plan, PlanError> {
-    match choose(bound, options, inventory) {
-        Err(PlanError::Memory(mut table)) => {
-            let budget = match table.change {
-                Change::ExpertBudget { bytes } => budget_that_fits(bound, options, inventory, bytes),
-                _ => None,
-            };
-            table.change = match budget {
-                Some(bytes) => Change::ExpertBudget { bytes },
-                None => smallest_change(bound, options, inventory),
-            };
-            Err(PlanError::Memory(table))
+    choose(bound, options, inventory).map_err(|mut error| {
+        match &mut error {
+            PlanError::Memory(table) => {
+                let budget = match table.change {
+                    Change::ExpertBudget { bytes } => budget_that_fits(bound, options, inventory, bytes),
+                    _ => None,
+                };
+                table.change = match budget {
+                    Some(bytes) => Change::ExpertBudget { bytes },
+                    None => smallest_change(bound, options, inventory),
+                };
+            }
+            PlanError::Host { change, .. } => *change = smallest_change(bound, options, inventory),
+            _ => {}
         }
-        plan => plan,
-    }
+        error
+    })
 }
 
 /// The plan with the split that was asked for, or else with the better one.
@@ -235,12 +238,16 @@ fn host(
     inventory: &Inventory,
     plans: &mut [CardPlan],
 ) -> Result<(Misses, usize), PlanError> {
+    let taken = on_host(plans, inventory);
+    if taken > inventory.host.free_bytes {
+        let (needed_bytes, free_bytes) = (taken, inventory.host.free_bytes);
+        return Err(PlanError::Host { needed_bytes, free_bytes, change: Change::None });
+    }
     let Some(experts) = &bound.spec.experts else { return Ok((Misses::None, options.chunk)) };
     let partial = |plan: &CardPlan| plan.experts.iter().any(|layer| layer.slots.count < experts.count);
     if !plans.iter().any(partial) {
         return Ok((Misses::None, options.chunk));
     }
-    let taken = on_host(plans, inventory);
     let free = inventory.host.free_bytes.saturating_sub(HOST_RESERVE_BYTES.saturating_add(taken));
     let free = free.min(options.host_expert_bytes.unwrap_or(u64::MAX));
     let mirror_bytes = |plan: &CardPlan| -> u64 {

@@ -56,7 +56,13 @@ impl std::fmt::Display for MemoryTable {
         for (name, bytes) in rows {
             writeln!(f, "  {name:<8} {:>10} MiB", mib(bytes))?;
         }
-        match self.change {
+        write!(f, "{}", self.change)
+    }
+}
+
+impl std::fmt::Display for Change {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
             Change::None => write!(f, "no context fits, nor does another type of cached keys and values"),
             Change::Context { from, to } => write!(f, "the smallest change that fits: --ctx {to} instead of {from}"),
             Change::Kv(kv) => write!(f, "the smallest change that fits: --kv {}", kv.name()),

@@ -274,6 +274,8 @@ pub enum PlanError {
          {least_bytes} are needed to read them from the file; the smallest change that fits: {least_bytes} bytes of host memory"
     )]
     HostMemory { card_bytes: u64, host_bytes: u64, least_bytes: u64 },
+    #[error("the plan takes {needed_bytes} bytes of host memory, and {free_bytes} are free; {change}")]
+    Host { needed_bytes: u64, free_bytes: u64, change: Change },
     #[error("{}", .0)]
     Memory(Box<MemoryTable>),
 }
@@ -290,7 +292,7 @@ impl Plan {
     /// Plans a model for the cards of an inventory.
     ///
     /// # Errors
-    /// As [`Plan::new`], and [`PlanError::Memory`] with what would fit.
+    /// As [`Plan::new`], and when memory is short, with what would fit.
     pub fn fit(bound: &Bound, options: Options, inventory: &Inventory) -> Result<Plan, PlanError> {
         let spec = &bound.spec;
         if options.context == 0 || options.context > spec.context_length {
