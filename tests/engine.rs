@@ -259,13 +259,23 @@ fn plans_say_what_does_not_fit() {
     let mut inventory = Inventory::unlimited(1);
     inventory.cards[0].free_bytes = fewest - (1 << 20);
     let Err(PlanError::Memory(table)) = Plan::fit(model.bound(), options, &inventory) else { panic!("fits") };
+    let Change::Chunk { from: 256, to } = table.change else { panic!("{table}") };
+    assert!(Plan::fit(model.bound(), Options { chunk: to, ..options }, &inventory).is_ok());
+    assert!(Plan::fit(model.bound(), Options { chunk: 2 * to, ..options }, &inventory).is_err());
+    // Where the chunk cannot be smaller, the context has to be shorter.
+    let options = Options { chunk: 1, ..options };
+    let plan = Plan::new(model.bound(), options).unwrap();
+    let experts = plan.cards[0].ledger.bytes(ArenaKind::Experts);
+    let fewest = plan.cards[0].ledger.total(false) + RESERVE_BYTES - experts + experts / 16;
+    inventory.cards[0].free_bytes = fewest - (1 << 20);
+    let Err(PlanError::Memory(table)) = Plan::fit(model.bound(), options, &inventory) else { panic!("fits") };
     let Change::Context { from: 8192, to } = table.change else { panic!("{table}") };
     assert!(to > 7000 && to < 8192, "{table}");
     assert!(Plan::fit(model.bound(), Options { context: to, ..options }, &inventory).is_ok());
     assert!(Plan::fit(model.bound(), Options { context: to + 1, ..options }, &inventory).is_err());
     inventory.cards[0].free_bytes = 1 << 20;
     let Err(PlanError::Memory(table)) = Plan::fit(model.bound(), options, &inventory) else { panic!("fits") };
-    assert!(table.to_string().contains("no context fits"), "{table}");
+    assert!(table.to_string().contains("neither a smaller --chunk nor a shorter --ctx is enough"), "{table}");
     let error = Plan::new(model.bound(), Options { context: 8193, ..options }).unwrap_err();
     assert_eq!(error.to_string(), "context: expected 1 to 8192 tokens (the model's own limit), got 8193");
 }

@@ -272,9 +272,10 @@ fn host_memory_is_counted_when_all_experts_are_resident_too() {
         assert!(Plan::fit(&model.bound, asked, &inventory).unwrap().cards == plan.cards, "{}", model.name);
         inventory.host.free_bytes = needed - 1;
         let error = Plan::fit(&model.bound, asked, &inventory).unwrap_err();
-        let PlanError::Host { needed_bytes, free_bytes, .. } = error else { panic!("{error}") };
-        assert_eq!((needed_bytes, free_bytes), (needed, needed - 1), "{}", model.name);
         check_refusal(model, asked, &inventory, &error, model.name);
+        let PlanError::Split { fits: Split::Layer, problem } = error else { panic!("{error}") };
+        let PlanError::Host { needed_bytes, free_bytes, .. } = *problem else { panic!("{problem}") };
+        assert_eq!((needed_bytes, free_bytes), (needed, needed - 1), "{}", model.name);
     }
 }
 
@@ -282,15 +283,29 @@ fn host_memory_is_counted_when_all_experts_are_resident_too() {
 fn check_change(model: &Published, options: Options, inventory: &Inventory, change: Change, what: &str) {
     let fits = |options: Options| Plan::fit(&model.bound, options, inventory);
     let changed = match change {
+        Change::Chunk { from, to } => {
+            let halves = || (1..13).map(|times| from / (1 << times));
+            assert!(from == options.chunk && to > 0 && halves().any(|half| half == to), "{what}");
+            let all_fail = halves().filter(|half| *half > to).all(|chunk| fits(Options { chunk, ..options }).is_err());
+            assert!(all_fail, "{what}");
+            Options { chunk: to, ..options }
+        }
         Change::Context { from, to } => {
             assert!(from == options.context && to < from, "{what}");
+            assert!(fits(Options { chunk: 1, ..options }).is_err(), "{what}");
             assert!(fits(Options { context: to + 1, ..options }).is_err(), "{what}");
             Options { context: to, ..options }
         }
         Change::Kv(kv) => Options { kv, ..options },
         Change::ExpertBudget { bytes } => Options { expert_bytes: Some(bytes), ..options },
         Change::None => {
-            assert!(fits(Options { context: 1, kv: KvType::F16, ..options }).is_err(), "{what}");
+            for changed in [
+                Options { context: 1, ..options },
+                Options { kv: KvType::F16, ..options },
+                Options { chunk: 1, ..options },
+            ] {
+                assert!(fits(changed).is_err(), "{what}");
+            }
             return;
         }
     };
@@ -318,7 +333,16 @@ fn check_refusal(model: &Published, options: Options, inventory: &Inventory, err
             check_memory(&plan.unwrap_or_else(|next| panic!("{what}: {error}\nthen: {next}")), what);
             assert!(Plan::fit(&model.bound, with(least_bytes - 1), &more).is_err(), "{what}: {error}");
         }
-        PlanError::Piece { bytes, max, .. } => assert!(bytes > max, "{what}: {error}"),
+        PlanError::Piece { bytes, max, change, .. } => {
+            assert!(bytes > max, "{what}: {error}");
+            check_change(model, options, inventory, *change, &format!("{what}: {error}"));
+        }
+        PlanError::Split { fits, problem } => {
+            assert!(options.split.is_some_and(|split| split != *fits), "{what}: {error}");
+            let other = Plan::fit(&model.bound, Options { split: Some(*fits), ..options }, inventory);
+            assert!(other.is_ok(), "{what}: {error}");
+            check_refusal(model, options, inventory, problem, what);
+        }
         PlanError::Cards { cards, max, .. } => assert!(cards > max, "{what}: {error}"),
         error => panic!("{what}: {error}"),
     }
@@ -355,7 +379,7 @@ fn random_inventories_have_plans_that_fit_or_errors_that_help() {
                 // Of a host that has gigabytes or nothing much.
                 host_expert_bytes: (below(4) == 0).then(|| below(20_000) << (10 + 10 * below(2))),
                 kv: if below(3) == 0 { KvType::F32 } else { KvType::F16 },
-                ..Options::new(1 << (8 + below(11)), 1 + below(512) as usize, KvType::F16)
+                ..Options::new(1 << (8 + below(11)), 1 + (below(1 << 12) >> below(12)) as usize, KvType::F16)
             };
             let what = format!("{}, case {case}: {options:?}, {inventory:?}", model.name);
             match Plan::fit(&model.bound, options, &inventory) {
@@ -367,6 +391,11 @@ fn random_inventories_have_plans_that_fit_or_errors_that_help() {
                     assert!(plan.to_string().contains("a step of one token"));
                 }
                 Err(error) => {
+                    let other = |split: Split| if split == Split::Layer { Split::Tensor } else { Split::Layer };
+                    let other = options.split.map(|split| Options { split: Some(other(split)), ..options });
+                    let named = matches!(error, PlanError::Split { .. });
+                    let fits = other.is_some_and(|other| Plan::fit(&model.bound, other, &inventory).is_ok());
+                    assert_eq!(named, cards > 1 && fits, "{what}: {error}");
                     let kind = match &error {
                         PlanError::Memory(table) => format!("{:?}", table.change),
                         error => format!("{error:?}"),
@@ -378,7 +407,7 @@ fn random_inventories_have_plans_that_fit_or_errors_that_help() {
         }
     }
     // All kinds of outcome were met.
-    for kind in ["Context", "ExpertBudget", "None", "HostMemory", "Host"] {
+    for kind in ["Chunk", "Context", "ExpertBudget", "None", "HostMemory", "Host", "Split"] {
         assert!(fitted > 20 && refused.contains_key(kind), "{fitted} plans, {refused:?}");
     }
 }
@@ -488,31 +517,53 @@ fn refused_plans_say_what_would_fit() {
     };
     let other = |mib: u64| B70.replace("32656", &mib.to_string());
     let small = |mib: u64| format!("{HOST}{}", other(mib));
-    let [flash, dense, moe, _] = &models[..] else { panic!("four models") };
+    let [flash, dense, moe, next] = &models[..] else { panic!("four models") };
 
     // The change that the error names is applied as it is written.
-    for (model, cards, args) in [
-        (dense, small(20_000), vec!["--ctx", "262144"]),
-        (dense, small(20_000), vec!["--ctx", "65536", "--kv", "f32"]),
-        (dense, small(18_000), vec!["--ctx", "262144", "--kv", "f32"]),
-        (flash, small(12_000), vec!["--ctx", "65536", "--expert-budget", "30G"]),
-        (flash, small(12_000), vec!["--ctx", "65536", "--expert-budget", "1"]),
-        (moe, small(5000) + B70 + &other(4500), vec!["--ctx", "4096", "--expert-budget", "25G", "--split", "tensor"]),
+    for (model, cards, args, option) in [
+        (dense, small(20_000), vec!["--ctx", "262144"], "--ctx"),
+        (dense, small(17_000), vec!["--chunk", "4096"], "--chunk"),
+        (dense, small(20_000), vec!["--ctx", "262144", "--chunk", "4096"], "--ctx"),
+        // A cache of one layer is larger than an arena.
+        (next, format!("{HOST}{B70}").replace("18119", "250"), vec!["--ctx", "262144"], "--ctx"),
+        (next, format!("{HOST}{B70}").replace("18119", "250"), vec!["--ctx", "200000", "--kv", "f32"], "--ctx"),
+        (next, format!("{HOST}{B70}").replace("18119", "250"), vec!["--chunk", "4096"], "--chunk"),
+        (dense, small(20_000), vec!["--ctx", "65536", "--kv", "f32"], "--ctx"),
+        (dense, small(18_000), vec!["--ctx", "262144", "--kv", "f32"], "--ctx"),
+        (flash, small(12_000), vec!["--ctx", "65536", "--expert-budget", "30G"], "--expert-budget"),
+        (flash, small(12_000), vec!["--ctx", "65536", "--expert-budget", "1"], "--expert-budget"),
+        (
+            moe,
+            small(5000) + B70 + &other(4500),
+            vec!["--ctx", "4096", "--expert-budget", "25G", "--split", "tensor"],
+            "--expert-budget",
+        ),
     ] {
         let error = refused(model, &cards, &args);
         let change =
             error.trim_end().rsplit_once("the smallest change that fits: ").unwrap_or_else(|| panic!("{error}")).1;
+        let change = change.lines().next().unwrap();
         let change: Vec<&str> = change.split(" instead").next().unwrap().split(' ').collect();
         let mut args = args;
         match args.iter().position(|arg| *arg == change[0]) {
             Some(at) => args[at + 1] = change[1],
             None => args.extend(&change),
         }
+        assert_eq!(change[0], option, "{error}");
         let output = plan(model, &cards, &args);
         assert!(output.status.success(), "{error}\nthen: {}", String::from_utf8_lossy(&output.stderr));
     }
+    // Four cards of a tensor split would hold each its part of the state.
+    let both = small(5000) + &other(5000) + &other(5000) + &other(5000);
+    let error = refused(dense, &both, &["--split", "tensor", "--ctx", "16384", "--kv", "f32"]);
+    assert!(error.ends_with("the other split fits: --split layer\n"), "{error}");
+    assert!(plan(dense, &both, &["--split", "layer", "--ctx", "16384", "--kv", "f32"]).status.success());
     let error = refused(dense, &small(4000), &[]);
-    assert!(error.contains("no context fits") && error.contains("free           4000 MiB"), "{error}");
+    assert!(
+        error.contains("neither a smaller --chunk nor a shorter --ctx is enough")
+            && error.contains("free           4000 MiB"),
+        "{error}"
+    );
     let error = refused(flash, &format!("{HOST}{B70}count = 49\n"), &["--split", "layer"]);
     assert!(
         error.contains("49 cards: expected at most 48, each card of a layer split has at least one layer"),

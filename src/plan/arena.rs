@@ -1,6 +1,6 @@
 //! The ledger of a card's memory: pieces are booked when planning, and arenas of at most 4 GB are allocated as booked.
 
-use super::PlanError;
+use super::{Change, PlanError};
 
 /// Largest arena. Single allocations above it fail on some drivers although the memory is there.
 pub const ARENA_BYTES_MAX: u64 = 4_000_000_000;
@@ -118,7 +118,7 @@ impl Ledger {
     /// [`PlanError::Piece`] if it is larger than an arena.
     pub fn book(&mut self, kind: ArenaKind, what: &str, bytes: u64) -> Result<Region, PlanError> {
         let max = self.arena_bytes_max(kind);
-        let too_large = || PlanError::Piece { what: what.to_owned(), bytes, max };
+        let too_large = || PlanError::Piece { what: what.to_owned(), bytes, max, change: Change::None };
         let padded = bytes.checked_next_multiple_of(ALIGN).filter(|padded| *padded <= max).ok_or_else(too_large)?;
         let open = self.arenas.iter().rposition(|(k, used)| *k == kind && used + padded <= max);
         let arena = open.unwrap_or_else(|| {

@@ -26,10 +26,16 @@ pub(super) fn fit(bound: &Bound, options: Options, inventory: &Inventory) -> Res
                     None => smallest_change(bound, options, inventory),
                 };
             }
-            PlanError::Host { change, .. } => *change = smallest_change(bound, options, inventory),
+            PlanError::Host { change, .. } | PlanError::Piece { change, .. } => {
+                *change = smallest_change(bound, options, inventory);
+            }
             _ => {}
         }
-        error
+        let other = options.split.filter(|_| inventory.cards.len() > 1).map(Split::other);
+        match other.filter(|other| choose(bound, Options { split: Some(*other), ..options }, inventory).is_ok()) {
+            Some(fits) => PlanError::Split { fits, problem: Box::new(error) },
+            None => error,
+        }
     })
 }
 
@@ -43,7 +49,7 @@ fn choose(bound: &Bound, options: Options, inventory: &Inventory) -> Result<Plan
         return plan(split, "asked for");
     }
     let usual = if bound.spec.experts.is_some() { Split::Layer } else { Split::Tensor };
-    let other = if usual == Split::Layer { Split::Tensor } else { Split::Layer };
+    let other = usual.other();
     let kind = if usual == Split::Layer { "mixtures of experts" } else { "dense models" };
     let usual_plan = plan(usual, &format!("the usual one for {kind}; the inventory lacks rates for an estimate"));
     let (usual_plan, other_plan) = match (usual_plan, plan(other, "the other split does not fit")) {
@@ -308,6 +314,11 @@ fn budget_that_fits(bound: &Bound, options: Options, inventory: &Inventory, mut 
 /// The smallest change of an option that makes a plan fit, if one does.
 fn smallest_change(bound: &Bound, options: Options, inventory: &Inventory) -> Change {
     let fits = |options: Options| choose(bound, options, inventory).is_ok();
+    // Results do not depend on the chunk, so that it is the first to give way.
+    let mut halves = (1..usize::BITS).map(|shift| options.chunk >> shift).take_while(|chunk| *chunk > 0);
+    if let Some(to) = halves.find(|chunk| fits(Options { chunk: *chunk, ..options })) {
+        return Change::Chunk { from: options.chunk, to };
+    }
     // Needs grow with the context, so that bisection finds the longest one that fits.
     let (mut to, mut fails) = (0, options.context);
     while fails - to > 1 {

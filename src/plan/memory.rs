@@ -22,6 +22,10 @@ pub struct MemoryTable {
 pub enum Change {
     /// No change of an option is enough.
     None,
+    Chunk {
+        from: usize,
+        to: usize,
+    },
     Context {
         from: usize,
         to: usize,
@@ -63,7 +67,8 @@ impl std::fmt::Display for MemoryTable {
 impl std::fmt::Display for Change {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match *self {
-            Change::None => write!(f, "no context fits, nor does another type of cached keys and values"),
+            Change::None => write!(f, "neither a smaller --chunk nor a shorter --ctx is enough, nor is another --kv"),
+            Change::Chunk { from, to } => write!(f, "the smallest change that fits: --chunk {to} instead of {from}"),
             Change::Context { from, to } => write!(f, "the smallest change that fits: --ctx {to} instead of {from}"),
             Change::Kv(kv) => write!(f, "the smallest change that fits: --kv {}", kv.name()),
             Change::ExpertBudget { bytes } if bytes.is_multiple_of(1 << 20) => {

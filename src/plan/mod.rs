@@ -77,6 +77,13 @@ pub enum Split {
 }
 
 impl Split {
+    pub(crate) const fn other(self) -> Split {
+        match self {
+            Split::Layer => Split::Tensor,
+            Split::Tensor => Split::Layer,
+        }
+    }
+
     pub const fn name(self) -> &'static str {
         match self {
             Split::Layer => "layer",
@@ -261,8 +268,8 @@ pub enum PlanError {
     Chunk { max: usize, got: usize },
     #[error("{what}: the kernels take {expected}, the model has {got}")]
     Kernel { what: &'static str, expected: String, got: usize },
-    #[error("{what}: one piece needs {bytes} bytes, and an arena holds at most {max}")]
-    Piece { what: String, bytes: u64, max: u64 },
+    #[error("{what}: one piece needs {bytes} bytes, and an arena holds at most {max}; {change}")]
+    Piece { what: String, bytes: u64, max: u64, change: Change },
     #[error("the inventory names no card: expected at least one")]
     NoCards,
     #[error("{cards} cards: expected at most {max}, {why}")]
@@ -278,6 +285,9 @@ pub enum PlanError {
     Host { needed_bytes: u64, free_bytes: u64, change: Change },
     #[error("{}", .0)]
     Memory(Box<MemoryTable>),
+    /// With the split that was asked for there is a problem, and with the other one there is none.
+    #[error("{problem}\nthe other split fits: --split {}", .fits.name())]
+    Split { fits: Split, problem: Box<PlanError> },
 }
 
 impl Plan {
