@@ -243,7 +243,7 @@ fn cards_and_budgets_change_nothing() {
         (&["--device", "cpu,nowhere"], "got `nowhere`; devices:"),
         (&["--device", "cpu:9"], "9 cards: expected at most 8, each card of a layer split has at least one layer"),
         (&["--expert-budget", "1000"], "the smallest change that fits: --expert-budget "),
-        (&["--expert-budget", "2M", "--host-expert-budget", "1000"], "bytes of host memory"),
+        (&["--expert-budget", "2M", "--host-expert-budget", "1000"], "--host-expert-budget allows 1000 bytes"),
         (&["--save-expert-profile", "profile"], "expected experts that are not all resident"),
         (&["--expert-profile", "/nowhere/profile"], "/nowhere/profile"),
         (&["--routing-trace", "/nowhere/trace"], "/nowhere/trace"),

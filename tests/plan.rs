@@ -220,8 +220,26 @@ fn experts_that_the_host_has_no_room_for_are_read_from_the_file() {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(fit(least).is_ok());
-    let Err(PlanError::HostMemory { host_bytes, least_bytes, .. }) = fit(least - 1) else { panic!("fits") };
-    assert_eq!((host_bytes, least_bytes), (least - 1, least));
+    let error = fit(least - 1).unwrap_err();
+    let PlanError::HostMemory { budget_bytes, least_bytes, .. } = error else { panic!("{error}") };
+    assert_eq!((budget_bytes, least_bytes), (Some(least - 1), least));
+
+    // The option is named where it is what limits, and the host where that does.
+    let refused = |budget: Option<u64>, host_mib: u64| {
+        let mut inventory = b70s(1);
+        inventory.host.free_bytes = host_mib << 20;
+        let asked = Options { host_expert_bytes: budget, ..options(CONTEXT) };
+        Plan::fit(&flash.bound, asked, &inventory).unwrap_err().to_string()
+    };
+    let text = refused(Some(0), 65_536);
+    assert!(text.contains("--host-expert-budget allows 0 bytes of the host for them"), "{text}");
+    assert!(text.ends_with(&format!("the smallest change that fits: --host-expert-budget {least}")), "{text}");
+    let text = refused(None, 1024);
+    assert!(text.contains("the host has 0 bytes for them"), "{text}");
+    assert!(text.ends_with(&format!("the smallest change that fits: {least} bytes of host memory")), "{text}");
+    let text = refused(Some(5), 1024);
+    assert!(text.contains("the host has 0 bytes for them"), "{text}");
+    assert!(text.ends_with(&format!("{least} bytes of host memory and --host-expert-budget {least}")), "{text}");
 }
 
 #[test]
@@ -324,8 +342,8 @@ fn check_refusal(model: &Published, options: Options, inventory: &Inventory, err
             assert!(needed_bytes > free_bytes, "{what}: {error}");
             check_change(model, options, inventory, *change, &format!("{what}: {error}"));
         }
-        PlanError::HostMemory { host_bytes, least_bytes, .. } => {
-            assert!(host_bytes < least_bytes, "{what}: {error}");
+        PlanError::HostMemory { host_bytes, budget_bytes, least_bytes, .. } => {
+            assert!(budget_bytes.unwrap_or(u64::MAX).min(*host_bytes) < *least_bytes, "{what}: {error}");
             let mut more = inventory.clone();
             more.host.free_bytes = 1 << 40;
             let with = |bytes| Options { host_expert_bytes: Some(bytes), ..options };
@@ -564,6 +582,10 @@ fn refused_plans_say_what_would_fit() {
             && error.contains("free           4000 MiB"),
         "{error}"
     );
+    let error = refused(moe, &small(32_656), &["--expert-budget", "0"]);
+    assert!(error.starts_with("error: --expert-budget holds less than one expert of each layer, which"), "{error}");
+    let error = refused(moe, &cards_file(2), &["--expert-budget", "0"]);
+    assert!(error.contains("less than one expert of each layer on card 0 (Arc Pro B70), which"), "{error}");
     let error = refused(flash, &format!("{HOST}{B70}count = 49\n"), &["--split", "layer"]);
     assert!(
         error.contains("49 cards: expected at most 48, each card of a layer split has at least one layer"),

@@ -86,7 +86,7 @@ pub struct PlanOptions {
     #[arg(long, value_enum)]
     pub split: Option<SplitArg>,
     /// Most memory of each card for routed experts, as 24G: the others are read from host memory, or from the file when that
-    /// is short. Results do not depend on it
+    /// is short. More than a card has free is refused; without it they take what is free. Results do not depend on it
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub expert_budget: Option<u64>,
     /// Most host memory for routed experts

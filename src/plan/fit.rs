@@ -254,8 +254,8 @@ fn host(
     if !plans.iter().any(partial) {
         return Ok((Misses::None, options.chunk));
     }
-    let free = inventory.host.free_bytes.saturating_sub(HOST_RESERVE_BYTES.saturating_add(taken));
-    let free = free.min(options.host_expert_bytes.unwrap_or(u64::MAX));
+    let host_bytes = inventory.host.free_bytes.saturating_sub(HOST_RESERVE_BYTES.saturating_add(taken));
+    let free = host_bytes.min(options.host_expert_bytes.unwrap_or(u64::MAX));
     let mirror_bytes = |plan: &CardPlan| -> u64 {
         let layers = plan.experts.iter().filter(|layer| layer.slots.count < experts.count);
         layers.map(|layer| layer.slots.slot_bytes * experts.count as u64).sum()
@@ -280,7 +280,8 @@ fn host(
             let most = plans.iter().filter(|plan| partial(plan)).map(largest).max().unwrap_or(1);
             let least_bytes = sharing * most * experts.used as u64;
             let card_bytes = plans.iter().map(mirror_bytes).sum();
-            return Err(PlanError::HostMemory { card_bytes, host_bytes: free, least_bytes });
+            let budget_bytes = options.host_expert_bytes;
+            return Err(PlanError::HostMemory { card_bytes, host_bytes, budget_bytes, least_bytes });
         }
         // All experts that a chunk can choose in a layer have a place at the same time.
         if count < experts.count as u64 {

@@ -44,7 +44,15 @@ impl MemoryTable {
 
 impl std::fmt::Display for MemoryTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Where all of it fits, the experts are those that a plan has at least, and more than the budget.
         match &self.card {
+            None if self.needed() <= self.free => {
+                writeln!(f, "--expert-budget holds less than one expert of each layer, which a plan needs at least:")?;
+            }
+            Some((card, name)) if self.needed() <= self.free => writeln!(
+                f,
+                "--expert-budget holds less than one expert of each layer on card {card} ({name}), which a plan needs at least:"
+            )?,
             None => writeln!(f, "the model does not fit the device's memory:")?,
             Some((card, name)) => writeln!(f, "the model's share does not fit the memory of card {card} ({name}):")?,
         }

@@ -276,11 +276,14 @@ pub enum PlanError {
     Cards { cards: usize, max: usize, why: &'static str },
     #[error("card {card} ({name}): sub-groups: expected 16 or 32 lanes among them, got {got:?}")]
     SubGroups { card: usize, name: String, got: Vec<u32> },
+    /// `budget_bytes`: what the user allows of `host_bytes`.
     #[error(
-        "the routed experts do not fit: {card_bytes} bytes of them have no place on the cards, the host has {host_bytes} bytes for them, and at least \
-         {least_bytes} are needed to read them from the file; the smallest change that fits: {least_bytes} bytes of host memory"
+        "the routed experts do not fit: {card_bytes} bytes of them have no place on the cards, {}, and at least {least_bytes} are needed to read them \
+         from the file; the smallest change that fits: {}",
+        host_share(*.host_bytes, *.budget_bytes),
+        host_change(*.host_bytes, *.budget_bytes, *.least_bytes)
     )]
-    HostMemory { card_bytes: u64, host_bytes: u64, least_bytes: u64 },
+    HostMemory { card_bytes: u64, host_bytes: u64, budget_bytes: Option<u64>, least_bytes: u64 },
     #[error("the plan takes {needed_bytes} bytes of host memory, and {free_bytes} are free; {change}")]
     Host { needed_bytes: u64, free_bytes: u64, change: Change },
     #[error("{}", .0)]
@@ -288,6 +291,20 @@ pub enum PlanError {
     /// With the split that was asked for there is a problem, and with the other one there is none.
     #[error("{problem}\nthe other split fits: --split {}", .fits.name())]
     Split { fits: Split, problem: Box<PlanError> },
+}
+
+fn host_share(host_bytes: u64, budget_bytes: Option<u64>) -> String {
+    match budget_bytes.filter(|budget| *budget < host_bytes) {
+        Some(budget) => format!("--host-expert-budget allows {budget} bytes of the host for them"),
+        None => format!("the host has {host_bytes} bytes for them"),
+    }
+}
+
+fn host_change(host_bytes: u64, budget_bytes: Option<u64>, least_bytes: u64) -> String {
+    let memory = (host_bytes < least_bytes).then(|| format!("{least_bytes} bytes of host memory"));
+    let budget = budget_bytes.filter(|budget| *budget < least_bytes);
+    let budget = budget.map(|_| format!("--host-expert-budget {least_bytes}"));
+    memory.into_iter().chain(budget).collect::<Vec<_>>().join(" and ")
 }
 
 impl Plan {
