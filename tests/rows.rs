@@ -22,7 +22,7 @@ use bankshot::exec::{Engine, EngineError};
 use bankshot::load::{LoadError, Model, ReadAt, RowCounters, RowTable, TableOptions, Tables};
 use bankshot::model::{Bound, KvType};
 use bankshot::oracle::OracleSession;
-use bankshot::plan::Options;
+use bankshot::plan::{Inventory, Options, Plan, Split};
 use bankshot::quant::Format;
 use device_choice::test_device;
 
@@ -320,4 +320,12 @@ fn matrices_that_hold_bf16_are_narrowed_without_a_change() {
     let used: u64 = engines[1].plan().cards[0].weights.iter().map(|weight| weight.tensor.info.bytes).sum();
     let held: u64 = engines[1].plan().cards[0].weights.iter().map(|weight| weight.tensor.bytes()).sum();
     assert_eq!(used - held, saved);
+
+    // A matrix that cards divide is one, and those that each has are one too.
+    let options = |split| Options { split: Some(split), ..Options::new(64, 16, KvType::F16) };
+    for split in [Split::Layer, Split::Tensor] {
+        let plan = Plan::fit(narrow.bound(), options(split), &Inventory::unlimited(2)).unwrap();
+        assert_eq!(plan.narrowed().0, count, "{split:?}");
+        assert!(plan.narrowed().1 >= saved, "{split:?}: what each card has is saved on each");
+    }
 }

@@ -333,11 +333,13 @@ impl Plan {
         fit::fit(bound, options, inventory)
     }
 
-    /// Matrices that are held as BF16 where the file has F32, and the bytes that saves.
+    /// The file's matrices that are held as BF16 where it has F32, and the bytes that saves on all cards.
     pub fn narrowed(&self) -> (usize, u64) {
-        let weights = self.cards.iter().flat_map(|card| &card.weights);
-        let narrowed = weights.filter(|weight| weight.tensor.stored_format() != weight.tensor.format);
-        narrowed.fold((0, 0), |(count, bytes), weight| (count + 1, bytes + weight.tensor.bytes()))
+        let tensors = self.cards.iter().flat_map(|card| &card.weights).map(|weight| &weight.tensor);
+        let narrowed: Vec<&TensorRef> = tensors.filter(|tensor| tensor.stored_format() != tensor.format).collect();
+        // Parts of a matrix may be on several cards.
+        let names: BTreeSet<&str> = narrowed.iter().map(|tensor| tensor.name()).collect();
+        (names.len(), narrowed.iter().map(|tensor| tensor.bytes()).sum())
     }
 
     /// Cards whose work on a chunk follows each other's: one card each, or all cards together.
