@@ -18,9 +18,9 @@ use std::sync::{Arc, Mutex};
 use bankshot::cli::DEMO_MODEL;
 use bankshot::device::{Card, Part};
 use bankshot::exec::{Breakdown, Engine};
-use bankshot::load::{Model, TableOptions, Tables};
+use bankshot::load::{Model, Progress, TableOptions, Tables};
 use bankshot::model::KvType;
-use bankshot::plan::{Misses, Options, Plan, Split};
+use bankshot::plan::{Misses, Options, Place, Plan, Split};
 use device_choice::test_device;
 
 fn cards(count: usize) -> Vec<Card> {
@@ -146,6 +146,48 @@ fn host_bytes(model: &Model, cards: &[Card], options: Options) -> u64 {
     let plan = Engine::plan_for(model, cards, options).unwrap();
     let slot = plan.cards.iter().flat_map(|card| &card.experts).map(|layer| layer.slots.slot_bytes).max().unwrap();
     9 * slot * cards.len() as u64
+}
+
+#[test]
+fn the_progress_of_a_load_ends_at_its_total() {
+    let (model, base) = (demo(), Options::new(96, 32, KvType::F16));
+    for (count, split) in [(1, None), (2, Some(Split::Layer)), (2, Some(Split::Tensor))] {
+        let all = cards(count);
+        let some = with_slots(&model, &all, 5, Options { split, ..base });
+        let from_file = Options { host_expert_bytes: Some(host_bytes(&model, &all, some)), ..some };
+        for (options, misses) in
+            [(Options { split, ..base }, Misses::None), (some, Misses::Mirror), (from_file, Misses::File)]
+        {
+            let plan = Engine::plan_for(&model, &all, options).unwrap();
+            assert_eq!(plan.misses, misses);
+            // Every matrix that has a place, and the vectors and tables of formats beside them.
+            let mut expected = 0;
+            for card in &plan.cards {
+                for weight in &card.weights {
+                    let copies = match weight.place {
+                        Place::Region(_) => 1,
+                        Place::Experts { .. } if misses != Misses::File => 16,
+                        Place::Experts { layer, .. } => card.experts[layer].slots.count as u64,
+                    };
+                    expected += copies * weight.matrix_bytes;
+                }
+                expected += card.vectors.iter().map(|vector| vector.region.bytes).sum::<u64>();
+                expected += card.codebooks.iter().map(|codebook| codebook.region.bytes).sum::<u64>();
+            }
+            let mut steps = Vec::new();
+            let tables = Tables::open(model.file(), model.bound(), &TableOptions::default()).unwrap();
+            let cards = cards(count);
+            let mut progress = |step| {
+                if let Progress::Weights { done, total, .. } = step {
+                    steps.push((done, total));
+                }
+            };
+            drop(Engine::open(Arc::clone(&model), tables, cards, plan, None, &mut progress).unwrap());
+            let what = format!("{count} cards, {split:?}, misses in {}", misses.name());
+            assert_eq!(steps.last(), Some(&(expected, expected)), "{what}");
+            assert!(steps.is_sorted() && steps.iter().all(|(_, total)| *total == expected), "{what}");
+        }
+    }
 }
 
 /// What the routers of one chunk chose: position, tokens, ids of each layer.

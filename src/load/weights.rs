@@ -3,7 +3,7 @@
 use super::pack::codebook;
 use super::{Job, LoadError, Model, Progress, Sources, StreamOptions, stream};
 use crate::device::{Arena, DeviceError, Queue, Span};
-use crate::plan::{ArenaKind, CardPlan, Place, Region, Weight};
+use crate::plan::{CardPlan, Place, Region, Weight};
 
 /// A card that is to be filled.
 pub struct Target<'a> {
@@ -51,6 +51,12 @@ impl From<LoadError> for UploadError {
     }
 }
 
+/// Bytes of what is uploaded beside matrices: codebooks and vectors.
+fn other_bytes(plan: &CardPlan) -> u64 {
+    let regions = plan.codebooks.iter().map(|codebook| codebook.region);
+    regions.chain(plan.vectors.iter().map(|vector| vector.region)).map(|region| region.bytes).sum()
+}
+
 /// Copies everything that the plan places on cards and in host memory: matrices in their packed layout, vectors, codebooks. Nothing else may use the
 /// cards meanwhile.
 ///
@@ -60,6 +66,7 @@ pub fn upload(model: &Model, targets: &[Target<'_>], progress: &mut dyn FnMut(Pr
     let sources = Sources::open(model.file())?;
     let mut uploads = Vec::new();
     let mut jobs = Vec::new();
+    let mut matrix_bytes = 0;
     for (card, target) in targets.iter().enumerate() {
         for weight in &target.plan.weights {
             for expert in 0..weight.tensor.experts.unwrap_or(1) {
@@ -78,16 +85,12 @@ pub fn upload(model: &Model, targets: &[Target<'_>], progress: &mut dyn FnMut(Pr
                 }
                 jobs.push(Job { tensor: &weight.tensor, expert, target: host });
                 uploads.push((card, on_card));
+                matrix_bytes += weight.matrix_bytes;
             }
         }
     }
-    let device_bytes = |target: &Target<'_>| {
-        [ArenaKind::Weights, ArenaKind::Experts, ArenaKind::HostExperts]
-            .map(|kind| target.plan.ledger.bytes(kind))
-            .iter()
-            .sum::<u64>()
-    };
-    let total = targets.iter().map(device_bytes).sum();
+    // Each matrix once, also where it goes to two places.
+    let total = matrix_bytes + targets.iter().map(|target| other_bytes(target.plan)).sum::<u64>();
     let mut done = 0;
     let mut sent = |card: usize, region: Option<Region>, bytes: &[u8]| -> Result<(), UploadError> {
         if let Some(region) = region {
