@@ -167,6 +167,19 @@ fn a_card_that_does_not_come_to_rest_is_left_alone() {
 }
 
 #[test]
+fn the_trial_of_direct_copies_names_the_card_that_fails() {
+    let turn = Turn::take();
+    let setup = Setup::new(Split::Layer);
+    // Its memory on both cards is the last that is allocated, on the card that is copied from first.
+    let allocations = turn.count(Fault::Allocation, || drop(setup.open().unwrap()));
+    for card in [0, 1] {
+        turn.set(Fault::Allocation, allocations - 2 + card as u64);
+        let Err(error) = setup.open() else { panic!("nothing failed") };
+        assert!(matches!(error, EngineError::Card { card: named, .. } if named == card), "{card}: {error}");
+    }
+}
+
+#[test]
 fn direct_copies_are_not_believed() {
     let turn = Turn::take();
     let setup = Setup::new(Split::Layer);

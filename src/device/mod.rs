@@ -26,7 +26,7 @@ pub use card::{Card, DeviceInfo, Part, devices};
 pub use graph::Graph;
 pub use memory::host_free_bytes;
 pub use module::{Kernel, Module};
-pub use peer::peer_works;
+pub use peer::{PeerError, peer_works};
 pub use queue::{Event, Queue};
 pub use selftest::canary;
 pub use status::{DeviceError, Status, check};

@@ -10,7 +10,7 @@ use super::card::CardRun;
 use super::launch::Window;
 use super::walk::Part;
 use super::{Engine, EngineError};
-use crate::device;
+use crate::device::{self, PeerError};
 use crate::plan::{Buffer, GatherPart, Plan, Region, Split};
 
 /// How a card gets what the card before it hands over.
@@ -28,7 +28,10 @@ pub(super) fn links(plan: &Plan, cards: &[CardRun]) -> Result<Vec<Link>, EngineE
         return Ok(Vec::new());
     }
     let link = |pair: &[CardRun]| {
-        let works = pair[1].named(device::peer_works(pair[1].queue(), pair[0].queue()))?;
+        let works = device::peer_works(pair[1].queue(), pair[0].queue()).map_err(|error| match error {
+            PeerError::From(problem) => EngineError::Card { card: pair[0].number, problem },
+            PeerError::To(problem) => EngineError::Card { card: pair[1].number, problem },
+        })?;
         Ok(if works { Link::Peer } else { Link::Host })
     };
     cards.windows(2).map(link).collect()
