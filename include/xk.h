@@ -250,6 +250,7 @@ void xk_graph_destroy(xk_graph *graph);
  *  STALL       from that launch on, xk_queue_idle and xk_event_done say 0 on every queue and event; the work goes on,
  *              and waits return when it is done
  *  PEER        from that peer copy on, peer copies succeed and write wrong bytes
+ *  IDLE        that xk_queue_idle fails with XK_ERR_DEVICE, and the queue goes on
  *
  * A failing LAUNCH, COPY or LOST is not submitted, and poisons its queue as a real failure does.
  */
@@ -260,6 +261,7 @@ void xk_graph_destroy(xk_graph *graph);
 #define XK_FAULT_LOST 4u
 #define XK_FAULT_STALL 5u
 #define XK_FAULT_PEER 6u
+#define XK_FAULT_IDLE 7u
 
 /* Sets the fault, or none, and starts to count. Threads: any. */
 xk_status xk_fault_set(uint32_t kind, uint64_t after);

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bankshot::device::fault::{self, Fault};
-use bankshot::device::{Card, Part};
+use bankshot::device::{Card, Part, Status};
 use bankshot::exec::{Engine, EngineError};
 use bankshot::load::{Model, TableOptions, Tables};
 use bankshot::model::KvType;
@@ -163,6 +163,19 @@ fn a_card_that_does_not_come_to_rest_is_left_alone() {
     assert!(matches!(error, EngineError::Restless { card: 0, .. }), "{error}");
     assert!((Duration::from_millis(300)..Duration::from_secs(5)).contains(&begin.elapsed()));
     // The memory stays: the device might still write it.
+    assert!(turn.live().arenas > 0);
+}
+
+#[test]
+fn a_card_that_cannot_say_whether_it_rests_is_left_alone_with_its_error() {
+    let turn = Turn::take();
+    let setup = Setup::new(Split::Layer);
+    let mut engine = setup.open().unwrap();
+    feed(&mut engine).unwrap();
+    turn.set(Fault::Idle, 0);
+    let error = engine.close(Duration::from_secs(30)).unwrap_err();
+    let EngineError::Card { card: 0, problem } = error else { panic!("{error}") };
+    assert!(problem.status == Status::DEVICE && problem.text.contains("a fault set by a test"), "{problem}");
     assert!(turn.live().arenas > 0);
 }
 

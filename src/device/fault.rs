@@ -19,6 +19,8 @@ pub enum Fault {
     Stall = sys::XK_FAULT_STALL,
     /// Copies between cards write wrong bytes and succeed.
     Peer = sys::XK_FAULT_PEER,
+    /// A question whether a queue is idle.
+    Idle = sys::XK_FAULT_IDLE,
 }
 
 /// Lets operation `after` of that kind fail, where 0 is the next one, and starts to count.

@@ -25,6 +25,7 @@ pub const XK_FAULT_COPY: u32 = 3;
 pub const XK_FAULT_LOST: u32 = 4;
 pub const XK_FAULT_STALL: u32 = 5;
 pub const XK_FAULT_PEER: u32 = 6;
+pub const XK_FAULT_IDLE: u32 = 7;
 pub const XK_CANARY_OUTPUTS: u32 = 6;
 pub const XK_ACT_SILU: u32 = 0;
 pub const XK_ACT_SWIGLU: u32 = 1;

@@ -264,24 +264,24 @@ fn build_modules(card: &Card, codes: &[&ModuleCode], done: &AtomicUsize) -> Resu
     })
 }
 
-/// Waits for all cards, then frees them. If one does not come to rest, all are left alone, with their memory: it may still
-/// read what others hold.
+/// Waits for all cards, then frees them. If one does not come to rest, or cannot say that it has, all are left alone, with
+/// their memory: it may still read what others hold.
 pub(super) fn close(runs: &mut Vec<CardRun>, deadline: Duration) -> Result<(), EngineError> {
     let begin = Instant::now();
-    let at_rest = |queue: &Queue| match queue.drain(deadline.saturating_sub(begin.elapsed())) {
-        Ok(done) => done,
+    let at_rest = |card: usize, queue: &Queue| match queue.drain(deadline.saturating_sub(begin.elapsed())) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(EngineError::Restless { card, seconds: deadline.as_secs_f64() }),
         // A lost device does nothing any more.
-        Err(error) => error.status == Status::DEVICE_LOST,
+        Err(problem) if problem.status == Status::DEVICE_LOST => Ok(()),
+        Err(problem) => Err(EngineError::Card { card, problem }),
     };
-    let restless = runs.iter().find(|run| !at_rest(&run.queue) || !at_rest(&run.copies)).map(|run| run.number);
-    match restless {
-        None => {
-            runs.clear();
-            Ok(())
-        }
-        Some(card) => {
-            std::mem::forget(std::mem::take(runs));
-            Err(EngineError::Restless { card, seconds: deadline.as_secs_f64() })
-        }
+    let all = runs.iter().try_for_each(|run| {
+        at_rest(run.number, &run.queue)?;
+        at_rest(run.number, &run.copies)
+    });
+    match all {
+        Ok(()) => runs.clear(),
+        Err(_) => std::mem::forget(std::mem::take(runs)),
     }
+    all
 }

@@ -8,7 +8,7 @@ Figures figures;
 
 static std::mutex mutex;
 static uint64_t fail_after = 0;
-static uint64_t counts[XK_FAULT_PEER + 1] = {};
+static uint64_t counts[XK_FAULT_IDLE + 1] = {};
 
 // LOST and STALL begin at a launch.
 static uint64_t &count_of(uint32_t kind) {
@@ -24,6 +24,8 @@ static uint32_t fault_of(Operation operation) {
     case Operation::copy:
     case Operation::peer_copy:
         return XK_FAULT_COPY;
+    case Operation::idle:
+        return XK_FAULT_IDLE;
     default:
         return XK_FAULT_NONE;
     }
@@ -65,7 +67,7 @@ void fault_check_lost() {
 }
 
 static void require_kind(uint32_t kind) {
-    if (kind > XK_FAULT_PEER) {
+    if (kind > XK_FAULT_IDLE) {
         fail(XK_ERR_VALUE, "kind", "one of XK_FAULT_*", kind);
     }
 }

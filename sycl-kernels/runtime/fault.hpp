@@ -8,7 +8,7 @@
 
 namespace xk {
 
-enum class Operation { allocation, launch, copy, peer_copy, other };
+enum class Operation { allocation, launch, copy, peer_copy, idle, other };
 
 // The kind of fault that is set. All that the functions below cost a process without one is this load.
 extern std::atomic<uint32_t> fault_kind;

@@ -132,7 +132,9 @@ xk_status xk_queue_idle(xk_queue *queue, uint32_t *idle) {
     return guard("xk_queue_idle", [&] {
         require(queue, "queue");
         require(idle, "idle");
-        fault_check_lost();
+        if (fault_hits(Operation::idle)) {
+            fault_fail();
+        }
         *idle = queue->queue.ext_oneapi_empty() && !fault_stalls() ? 1 : 0;
     });
 }
