@@ -2,6 +2,12 @@
 
 #[path = "support/gguf_writer.rs"]
 mod gguf_writer;
+#[path = "support/random.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod random;
+#[path = "support/random_model.rs"]
+#[allow(dead_code, reason = "shared with other tests")]
+mod random_model;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -253,6 +259,22 @@ fn cards_and_budgets_change_nothing() {
         let text = failure(&[&["logits", MODEL, "--ids", "1"], options, split].concat());
         assert!(text.contains(said), "{options:?}: {text}");
     }
+}
+
+#[test]
+fn a_run_has_the_split_that_plan_prints() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("dense.gguf");
+    std::fs::write(&file, random_model::random_model("qwen35")).unwrap();
+    let model = file.to_str().unwrap();
+    // Without an estimate a dense model has a tensor split, whose exchanges take longer than all else of so small a model.
+    let plan = json(&["plan", model, "--device", "cpu:2", "--json"]);
+    assert_eq!(plan["split"], "layer", "{}", plan["split_reason"]);
+    let exchanges = |options: &[&str]| {
+        let run = ["run", model, "-p", "a", "-n", "2", "--device", "cpu:2", "--breakdown", "--json"];
+        json(&[&run[..], options].concat()).to_string().contains("\"exchange\"")
+    };
+    assert!(!exchanges(&[]) && exchanges(&["--split", "tensor"]));
 }
 
 #[test]

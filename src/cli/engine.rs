@@ -13,7 +13,7 @@ use super::Done;
 use super::args::{BuildKernelsArgs, EngineArgs, PlanOptions};
 use super::cards::{choose_cards, choose_device, names};
 use crate::device::{Card, DeviceInfo, Module, cache, kernels};
-use crate::exec::{Engine, expert_identity};
+use crate::exec::{self, Engine, expert_identity};
 use crate::load::{Model, Progress, TableOptions, Tables, check_sums};
 use crate::plan::{Misses, Options, Plan, Split};
 use crate::residency::{Profile, TraceError, TraceWriter};
@@ -51,7 +51,12 @@ pub fn open_engine(model: Model, args: &EngineArgs, context: usize) -> Result<Op
     let tables = Tables::open(model.file(), model.bound(), &tables)?;
     let cards = choose_cards(args.device.as_deref())?;
     let mut reporter = Reporter::new(names(&cards));
-    let plan = Engine::plan_for(&model, &cards, options(&args.plan, context))?;
+    let mut inventory = exec::inventory(&cards);
+    if cards.len() > 1 && args.plan.split.is_none() {
+        // The plan's estimate chooses the split, as `plan` prints it.
+        inventory = exec::measured(inventory, &cards)?;
+    }
+    let plan = Plan::fit(model.bound(), options(&args.plan, context), &inventory)?;
     if args.save_expert_profile.is_some() && plan.misses == Misses::None {
         bail!("--save-expert-profile: expected experts that are not all resident, as with a small --expert-budget");
     }

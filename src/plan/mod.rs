@@ -52,7 +52,7 @@ pub struct Options {
     /// Most tokens computed together; a plan that reads experts from the file may lower it.
     pub chunk: usize,
     pub kv: KvType,
-    /// How several cards share the work; without it the plan's own estimate decides.
+    /// How several cards share the work; without it the plan's own estimate decides, or the usual way if the inventory lacks rates.
     pub split: Option<Split>,
     /// Most bytes of each card for routed experts; without it all that is left.
     pub expert_bytes: Option<u64>,
