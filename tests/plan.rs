@@ -265,11 +265,8 @@ fn only_cards_in_host_memory_take_it() {
     let left = resident(&apart) - resident(&mixed);
     assert!((gib + 511 * slot..=gib + 513 * slot).contains(&left), "{left}");
     // Of the host, its own memory counts and not the first card's: with as much as that needs, and no less, there are mirrors.
-    let needed = |plan: &Plan| {
-        let pinned: u64 = plan.cards.iter().map(|card| card.ledger.total(true)).sum();
-        pinned + plan.cards[1].ledger.total(false) + gib
-    };
-    inventory.host.free_bytes = needed(&mixed);
+    let pinned: u64 = mixed.cards.iter().map(|card| card.ledger.total(true)).sum();
+    inventory.host.free_bytes = pinned + mixed.cards[1].ledger.total(false) + gib;
     assert!(of(&inventory).cards == mixed.cards);
     inventory.host.free_bytes -= 1;
     assert_eq!(of(&inventory).misses, Misses::File);
