@@ -16,4 +16,5 @@ pub mod plan;
 pub mod quant;
 pub mod residency;
 pub mod rope;
+pub mod state;
 pub mod text;

@@ -7,8 +7,8 @@ use super::arena::{ArenaKind, Ledger, Region, Slab};
 use super::scratch::{AttentionScratch, DenseScratch, GdnScratch, MoeScratch, PleScratch, Scratch, StreamScratch};
 use super::steps::{ActKind, AttentionOp, Buffer, BufferBook, Buffers, GatesIn, GatherPart, Op, Rows, SparseOp, Step};
 use super::{
-    CardPlan, Codebook, ExpertLayer, LOGIT_ROWS, LayerPlan, Options, Place, PlanError, Split, StateItem, StateKind,
-    Vector, Weight,
+    CardPlan, Codebook, ExpertLayer, Extent, LOGIT_ROWS, LayerPlan, Options, Place, PlanError, Split, StateItem,
+    StateKind, Vector, Weight,
 };
 use crate::load::pack::{Layout, TILE_ROWS, codebook};
 use crate::model::{
@@ -296,8 +296,8 @@ impl Builder<'_> {
         let spec = &self.spec.gdn;
         let window_bytes = 4 * (spec.conv_taps - 1) * spec.channels();
         let matrix_bytes = 4 * spec.value_heads * spec.head_dim * spec.head_dim;
-        let window = self.state(layer, StateKind::ConvWindow, window_bytes)?;
-        let matrix = self.state(layer, StateKind::Matrix, matrix_bytes)?;
+        let window = self.fixed_state(layer, StateKind::ConvWindow, window_bytes)?;
+        let matrix = self.fixed_state(layer, StateKind::Matrix, matrix_bytes)?;
         steps.push(self.matmul("gdn_qkv", &gdn.qkv, x, s.u)?);
         steps.push(self.matmul("gdn_gate", &gdn.gate, x, s.z)?);
         let [first, second] = s.gates_in;
@@ -336,9 +336,9 @@ impl Builder<'_> {
     ) -> Result<(), PlanError> {
         self.modules.insert(format!("attention_{}", self.options.kv.name()));
         let (context, kv_bytes) = (self.options.context, self.options.kv.bytes());
-        let cache_bytes = context * self.spec.kv_heads * self.spec.head_dim * kv_bytes;
-        let keys = self.state(layer, StateKind::Keys, cache_bytes)?;
-        let values = self.state(layer, StateKind::Values, cache_bytes)?;
+        let row_bytes = self.spec.kv_heads * self.spec.head_dim * kv_bytes;
+        let keys = self.row_state(layer, StateKind::Keys, row_bytes, 1)?;
+        let values = self.row_state(layer, StateKind::Values, row_bytes, 1)?;
         steps.push(self.matmul("attention_q", &attention.q, x, s.qg)?);
         steps.push(self.matmul("attention_k", &attention.k, x, s.k)?);
         steps.push(self.matmul("attention_v", &attention.v, x, s.v)?);
@@ -359,8 +359,8 @@ impl Builder<'_> {
                 ik_raw: scratch.ik_raw,
                 iq_norm: self.vector(&indexer.q_norm)?,
                 ik_norm: self.vector(&indexer.k_norm)?,
-                pooled: self.state(layer, StateKind::PooledKeys, max_blocks * dim * kv_bytes)?,
-                tail: self.state(layer, StateKind::IndexTail, 4 * ratio * dim)?,
+                pooled: self.row_state(layer, StateKind::PooledKeys, dim * kv_bytes, ratio)?,
+                tail: self.fixed_state(layer, StateKind::IndexTail, 4 * ratio * dim)?,
                 iq: scratch.iq,
                 mean: scratch.mean,
                 score: scratch.score,
@@ -436,7 +436,7 @@ impl Builder<'_> {
     ) -> Result<(), PlanError> {
         self.modules.insert("ple".to_owned());
         let history = self.spec.ple.as_ref().map_or(0, |spec| spec.history());
-        let history = self.state(layer, StateKind::PleHistory, 4 * history * self.spec.wide())?;
+        let history = self.fixed_state(layer, StateKind::PleHistory, 4 * history * self.spec.wide())?;
         steps.push(Step { name: "ple_rows", op: Op::Act { kind: ActKind::Copy, a: ngrams, out: s.rows } });
         steps.push(self.matmul("ple_key", &ple.key, s.rows, s.key)?);
         steps.push(self.matmul("ple_value", &ple.value, s.rows, s.value)?);
@@ -545,9 +545,27 @@ impl Builder<'_> {
         Ok(self.vectors.len() - 1)
     }
 
-    fn state(&mut self, layer: usize, kind: StateKind, bytes: usize) -> Result<usize, PlanError> {
-        let region = self.ledger.book(ArenaKind::State, "state", bytes as u64)?;
-        self.state.push(StateItem { layer, kind, region });
+    fn fixed_state(&mut self, layer: usize, kind: StateKind, bytes: usize) -> Result<usize, PlanError> {
+        let bytes = bytes as u64;
+        self.state(layer, kind, Extent::Fixed { bytes }, bytes)
+    }
+
+    /// Room for the rows of a whole context.
+    fn row_state(
+        &mut self,
+        layer: usize,
+        kind: StateKind,
+        row_bytes: usize,
+        tokens_per_row: usize,
+    ) -> Result<usize, PlanError> {
+        let row_bytes = row_bytes as u64;
+        let rows = (self.options.context / tokens_per_row).max(1) as u64;
+        self.state(layer, kind, Extent::Rows { row_bytes, tokens_per_row }, row_bytes * rows)
+    }
+
+    fn state(&mut self, layer: usize, kind: StateKind, extent: Extent, bytes: u64) -> Result<usize, PlanError> {
+        let region = self.ledger.book(ArenaKind::State, "state", bytes)?;
+        self.state.push(StateItem { layer, kind, extent, region });
         Ok(self.state.len() - 1)
     }
 }

@@ -173,11 +173,31 @@ pub struct Codebook {
 pub struct StateItem {
     pub layer: usize,
     pub kind: StateKind,
+    pub extent: Extent,
     pub region: Region,
 }
 
-/// What a piece of state is; shapes slowest dimension first.
+/// How much of a piece of state a sequence of some length has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// The same bytes at every position, all of which may change with every token.
+    Fixed { bytes: u64 },
+    /// A row after every so many tokens; what was written never changes.
+    Rows { row_bytes: u64, tokens_per_row: usize },
+}
+
+impl Extent {
+    /// Bytes that a sequence of `tokens` has; of rows, those of complete groups of tokens.
+    pub const fn bytes_at(self, tokens: usize) -> u64 {
+        match self {
+            Extent::Fixed { bytes } => bytes,
+            Extent::Rows { row_bytes, tokens_per_row } => row_bytes * (tokens / tokens_per_row) as u64,
+        }
+    }
+}
+
+/// What a piece of state is; shapes slowest dimension first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StateKind {
     /// Last inputs of the convolution, f32 [taps-1][channels].
     ConvWindow,
