@@ -178,7 +178,8 @@ impl Store {
 
         let _lock = self.lock()?;
         self.remove_partial_files();
-        let index = self.index(&BTreeSet::new())?;
+        let replaces = self.names()?.iter().any(|known| known == name);
+        let index = if replaces { self.whole_index()? } else { self.index(&BTreeSet::new())? };
         if let Some(parent) = parent {
             self.check_parent(&index, &node, parent, identity, image)?;
         }
@@ -351,13 +352,37 @@ impl Store {
 
     /// All files with a readable header but those of `without`.
     pub(super) fn index(&self, without: &BTreeSet<String>) -> Result<Index, SessionError> {
-        let names = self.names()?.into_iter().filter(|name| !without.contains(name));
-        let nodes = names.filter_map(|name| {
+        Ok(self.index_and_failures(without)?.0)
+    }
+
+    /// The same for those who take something away: a file that could not be read may need what they take.
+    pub(super) fn whole_index(&self) -> Result<Index, SessionError> {
+        match self.index_and_failures(&BTreeSet::new())? {
+            (index, None) => Ok(index),
+            (_, Some(error)) => Err(error),
+        }
+    }
+
+    fn index_and_failures(&self, without: &BTreeSet<String>) -> Result<(Index, Option<SessionError>), SessionError> {
+        let (mut nodes, mut failure) = (Vec::new(), None);
+        for name in self.names()?.into_iter().filter(|name| !without.contains(name)) {
             let path = self.path(&name);
-            let (header, _) = Header::read(&*self.disk.open(&path).ok()?, &path).ok()?;
-            Some(Node::new(&name, &header))
-        });
-        Ok(Index::new(nodes.collect()))
+            let header = match self.disk.open(&path) {
+                Ok(file) => Header::read(&*file, &path),
+                // It is gone meanwhile, or is none of ours.
+                Err(error) if [io::ErrorKind::NotFound, io::ErrorKind::InvalidInput].contains(&error.kind()) => {
+                    continue;
+                }
+                Err(error) => Err(SessionError::io("open", &path, error)),
+            };
+            match header {
+                Ok((header, _)) => nodes.push(Node::new(&name, &header)),
+                Err(error @ SessionError::Io { .. }) => failure = failure.or(Some(error)),
+                // Damaged files need nothing any more.
+                Err(_) => {}
+            }
+        }
+        Ok((Index::new(nodes), failure))
     }
 
     pub(super) fn read(&self, name: &str) -> Result<SavedFile, SessionError> {

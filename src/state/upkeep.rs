@@ -64,11 +64,11 @@ impl Store {
         if !self.names()?.iter().any(|known| known == name) {
             return Err(self.not_found(name));
         }
-        let index = self.index(&BTreeSet::new())?;
+        let index = self.whole_index()?;
         let mut needed = self.needed(&index, name, None)?;
         if reparent && !needed.is_empty() {
             self.give_rows_to_children(&index, name)?;
-            needed = self.needed(&self.index(&BTreeSet::new())?, name, None)?;
+            needed = self.needed(&self.whole_index()?, name, None)?;
         }
         if !needed.is_empty() {
             return Err(SessionError::Needed { session: name.to_owned(), by: needed });
@@ -99,18 +99,18 @@ impl Store {
             })
             .collect();
         left.sort();
-        let mut index = self.index(&BTreeSet::new())?;
+        let mut index = self.whole_index()?;
         let mut deleted = Vec::new();
         loop {
             let total = left.iter().map(|(.., bytes)| bytes).fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
             let too_many = max_bytes.is_some_and(|most| total > most);
-            let too_old = |used: Option<SystemTime>| {
-                let age = used.map_or(Duration::MAX, |used| now.duration_since(used).unwrap_or_default());
+            let too_old = |used: SystemTime| {
+                let age = now.duration_since(used).unwrap_or_default();
                 max_age.is_some_and(|most| age > most)
             };
             let mut found = None;
             for (at, (used, name, _)) in left.iter().enumerate() {
-                if (too_many || too_old(*used)) && self.needed(&index, name, None)?.is_empty() {
+                if used.is_some_and(|used| too_many || too_old(used)) && self.needed(&index, name, None)?.is_empty() {
                     found = Some(at);
                     break;
                 }

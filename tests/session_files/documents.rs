@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use bankshot::gguf::GgufFile;
-use bankshot::model::{Bound, Census};
+use bankshot::model::{Bound, KvType};
+use bankshot::plan::{Options, Plan};
 use bankshot::state::{
-    CHAIN_MAX, CONTRACT_VERSION, END, Encoding, FORMAT_VERSION, Field, HEADER, IDENTITY_FIELD, Identity,
+    CHAIN_MAX, CONTRACT_VERSION, END, Encoding, FORMAT_VERSION, Field, HEADER, IDENTITY_FIELD, Identity, Layout,
     NOTES_BYTES_MAX, PREFIX, SECTION, SectionExtent, SectionKind,
 };
 use tempfile::tempdir;
@@ -75,15 +76,15 @@ fn sizes_of_published_models_are_right() {
     let rows = names.iter().zip(published()).map(|(name, shape)| {
         let path = dir.path().join("model.gguf");
         header_only(&shape, |_| 8).write(&path);
-        let state = Census::of(&Bound::new(&GgufFile::open(&path).unwrap()).unwrap()).state;
+        let bound = Bound::new(&GgufFile::open(&path).unwrap()).unwrap();
+        let layout = |kv| Layout::of(&Plan::new(&bound, Options::new(262_144, 256, kv)).unwrap());
+        let (half, single) = (layout(KvType::F16), layout(KvType::F32));
+        assert_eq!(half.fixed_bytes(), single.fixed_bytes());
+        assert_eq!(2 * half.row_bytes(0, 262_144), single.row_bytes(0, 262_144));
         let mb = |bytes: u64| format!("{:.1}", bytes as f64 / 1e6);
-        vec![
-            name.to_string(),
-            mb(state.fixed),
-            format!("{:.1}", state.per_token_f16 as f64 / 1e3),
-            mb(state.fixed + 32_768 * state.per_token_f16),
-            mb(state.fixed + 262_144 * state.per_token_f16),
-        ]
+        let whole = |tokens| mb(half.fixed_bytes() + half.row_bytes(0, tokens));
+        let per_token = format!("{:.1}", half.row_bytes(0, 1000) as f64 / 1e6);
+        vec![name.to_string(), mb(half.fixed_bytes()), per_token, whole(32_768), whole(262_144)]
     });
     assert_eq!(table("Sizes"), rows.collect::<Vec<_>>());
 }

@@ -88,9 +88,6 @@ fn tokenizer_and_template_have_their_own_fields() {
     let source = bankshot::load::vocab_source(GgufFile::from_static(DEMO_MODEL).unwrap().metadata()).unwrap();
     let template = source.chat_template.unwrap();
     assert_ne!(first.field("template"), Some("none"));
-    let at = template.find("user").or_else(|| template.find("role")).unwrap();
-    let text = template[at..at + 4].to_owned();
-    assert_eq!(change(text.as_bytes(), text.to_uppercase().as_bytes()).last().unwrap(), "model");
     let whole = [&template.as_bytes()[..template.len() - 1], b" "].concat();
     assert_eq!(change(template.as_bytes(), &whole), ["template", "model"]);
     // The last merge but for its rank is the first one, and so on: two of the same length change places.

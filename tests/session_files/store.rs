@@ -43,7 +43,7 @@ fn what_is_saved_is_loaded() {
                 let age = SystemTime::now().duration_since(info.created).unwrap();
                 assert!(age < Duration::from_secs(600), "{age:?}");
                 let shorter = info.sections.iter().any(|section| section.encoding != Encoding::Raw);
-                assert_eq!(shorter, compress && tokens == 1000, "{:?}", info.sections);
+                assert!(if compress { shorter || tokens < 1000 } else { !shorter }, "{:?}", info.sections);
                 let of_keys = if number_bytes == 2 { Encoding::Zstd2 } else { Encoding::Zstd4 };
                 let keys = info.sections.iter().find(|section| section.title() == "keys of layer 2").unwrap();
                 assert!(keys.encoding == Encoding::Raw || keys.encoding == of_keys);

@@ -50,10 +50,11 @@ fn hash(seed: u64, ids: &[u32]) -> u64 {
     ids.iter().fold(Random(seed).next(), |hash, id| Random(hash ^ u64::from(*id)).next())
 }
 
-/// Numbers that look like state: small f32, or bytes of them.
+/// Bytes of coarse f32, so that they can be compressed.
 fn bytes(seed: u64, count: u64) -> Vec<u8> {
     let mut random = Random(seed);
-    let mut bytes: Vec<u8> = (0..count.div_ceil(4)).flat_map(|_| random.uniform().to_le_bytes()).collect();
+    let mut bytes: Vec<u8> =
+        (0..count.div_ceil(4)).flat_map(|_| ((random.uniform() * 8.0).round() / 8.0).to_le_bytes()).collect();
     bytes.truncate(count as usize);
     bytes
 }
