@@ -9,7 +9,6 @@ mod documents;
 #[path = "session_files/follow.rs"]
 mod follow;
 #[path = "support/gguf_writer.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
 mod gguf_writer;
 #[path = "session_files/identities.rs"]
 mod identities;
@@ -20,7 +19,6 @@ mod random;
 #[allow(dead_code, reason = "shared with other tests")]
 mod random_model;
 #[path = "support/shapes.rs"]
-#[allow(dead_code, reason = "shared with other tests")]
 mod shapes;
 #[path = "session_files/store.rs"]
 mod store;

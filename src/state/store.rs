@@ -236,7 +236,7 @@ impl Store {
                 tries -= 1;
                 continue;
             }
-            let error = first_error.unwrap_or(failed.error);
+            let error = first_error.unwrap_or(*failed.error);
             // Another file may have the same snapshot as the damaged one.
             let file = failed.file.filter(|file| file != name);
             match file.filter(|file| damaged.insert(file.clone())) {
@@ -541,19 +541,19 @@ pub(super) fn io_of(cause: io::Error) -> Failure {
 
 /// Why a session was not loaded, and the file that is to blame.
 struct LoadFailed {
-    error: SessionError,
+    error: Box<SessionError>,
     file: Option<String>,
 }
 
 impl LoadFailed {
     fn of(error: SessionError, node: &Node) -> LoadFailed {
-        LoadFailed { error, file: Some(node.name.clone()) }
+        LoadFailed { error: Box::new(error), file: Some(node.name.clone()) }
     }
 }
 
 impl From<SessionError> for LoadFailed {
     fn from(error: SessionError) -> LoadFailed {
-        LoadFailed { error, file: None }
+        LoadFailed { error: Box::new(error), file: None }
     }
 }
 

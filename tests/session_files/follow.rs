@@ -44,7 +44,7 @@ fn lost(folder: &Folder, name: &str, new: Option<&Known>) -> Vec<String> {
     }
     after
         .keys()
-        .filter(|other| whole(&after, other) < (!folder.contains_key(*other) || whole(folder, other)))
+        .filter(|other| !whole(&after, other) && (!folder.contains_key(*other) || whole(folder, other)))
         .cloned()
         .collect()
 }
@@ -150,10 +150,10 @@ impl Follow {
         let bytes = |name: &String| fs::metadata(path(&self.it.store, name)).unwrap().len();
         let mut sizes: BTreeMap<String, u64> = self.folder.keys().map(|name| (name.clone(), bytes(name))).collect();
         let total: u64 = sizes.values().sum();
-        let most = (self.random.next() % 2 == 0).then(|| total * (3 + self.random.next() % 2) / 5);
+        let most = self.random.next().is_multiple_of(2).then(|| total * (3 + self.random.next() % 2) / 5);
         let ticks = self.tick.saturating_sub(15 + (self.random.next() % 20) as u32);
         let oldest = self.time(ticks) + TICK / 2;
-        let age = (self.random.next() % 2 == 0).then(|| SystemTime::now().duration_since(oldest).unwrap());
+        let age = self.random.next().is_multiple_of(2).then(|| SystemTime::now().duration_since(oldest).unwrap());
         let mut expected = Vec::new();
         loop {
             let too_many = most.is_some_and(|most| sizes.values().sum::<u64>() > most);
