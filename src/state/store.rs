@@ -269,6 +269,10 @@ impl Store {
                 Some(SessionError::Identity { session: node.name.clone(), mismatch })
             } else if Node::new(&node.name, &file.header) != **node {
                 Some(SessionError::damaged(&file.path, "header", "the same as before", "another one"))
+            } else if file.header.position > context_max as u64 {
+                // Sizes of pieces are only computed for positions that a context can have.
+                let (session, found) = (name.to_owned(), file.header.position);
+                Some(SessionError::Context { session, expected: context_max, found })
             } else {
                 check_sections(&file, layout).err()
             };
@@ -278,11 +282,8 @@ impl Store {
             files.push(file);
         }
         let position = files[0].header.position;
-        if position > context_max as u64 {
-            let (session, expected) = (name.to_owned(), context_max);
-            return Err(SessionError::Context { session, expected, found: position }.into());
-        }
-        let (needed, free) = (bytes_to_load(&files, layout, position as usize), host_free_bytes().unwrap_or(u64::MAX));
+        let (needed, free) =
+            (bytes_to_load(&files, layout, position as usize), host_free_bytes().unwrap_or(i64::MAX as u64));
         if needed > free {
             return Err(SessionError::Memory { session: name.to_owned(), expected: needed, found: free }.into());
         }

@@ -151,7 +151,7 @@ impl Store {
             let rows = rows.map_or(0, |rows| rows.raw_bytes.saturating_add(rows.stored_bytes));
             section.raw_bytes.saturating_mul(2).saturating_add(rows.saturating_mul(2))
         });
-        let (needed, free) = (needed.max().unwrap_or(0), host_free_bytes().unwrap_or(u64::MAX));
+        let (needed, free) = (needed.max().unwrap_or(0), host_free_bytes().unwrap_or(i64::MAX as u64));
         if needed > free {
             return Err(SessionError::Memory { session: child.name.clone(), expected: needed, found: free });
         }
