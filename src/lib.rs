@@ -16,5 +16,6 @@ pub mod plan;
 pub mod quant;
 pub mod residency;
 pub mod rope;
+pub mod session;
 pub mod state;
 pub mod text;

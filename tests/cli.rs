@@ -449,3 +449,168 @@ fn two_first_starts_at_once_share_a_cache() {
     let output = bankshot(&["tokenize", MODEL, "-p", "x"]).env("BANKSHOT_CACHE_DIR", &unusable).output().unwrap();
     assert!(output.status.success());
 }
+
+/// A folder of sessions, with what names it on the command line.
+fn sessions() -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("kept").to_str().unwrap().to_owned();
+    (folder, dir)
+}
+
+#[test]
+fn a_saved_run_goes_on_as_if_it_had_not_stopped() {
+    let (_folder, dir) = sessions();
+    let run = |args: &[&str]| json(&[&["run", MODEL, "--json", "--session-dir", &dir], args].concat());
+    let whole = json(&["run", MODEL, "--json", "-p", "Once upon a time", "-n", "24"]);
+    let first = run(&["-p", "Once upon a time", "-n", "10", "--save", "first"]);
+    assert_eq!(first["saved"]["tokens"], 14);
+    let second = run(&["--restore", "first", "-n", "7", "--save", "second", "--compress"]);
+    assert_eq!((&second["restored_tokens"], &second["timings"]["prompt_tokens"]), (&14.into(), &0.into()));
+    let third = run(&["--restore", "second", "-n", "7", "--device", "cpu:2"]);
+    let ids: Vec<Value> =
+        [first, second, third].iter().flat_map(|part| part["ids"].as_array().unwrap().clone()).collect();
+    assert_eq!(Value::from(ids), whole["ids"]);
+    // A prompt that follows a session, and the same at once.
+    let more = run(&["--restore", "first", "-p", " The fox", "-n", "4"]);
+    let text = format!(
+        "Once upon a time{} The fox",
+        stdout(&["run", MODEL, "-p", "Once upon a time", "-n", "10"]).trim_end_matches('\n')
+    );
+    assert_eq!(more["ids"], json(&["run", MODEL, "--json", "-p", &text, "-n", "4"])["ids"]);
+    // Saved under its own name: what was a delta of it is in the way.
+    let text = failure(&["run", MODEL, "--session-dir", &dir, "--restore", "first", "-n", "2", "--save", "first"]);
+    assert!(text.contains("session first: ") && text.contains("second"), "{text}");
+    run(&["--restore", "second", "-n", "2", "--save", "second"]);
+    assert_eq!(json(&["session", "inspect", "second", "--session-dir", &dir, "--json"])["tokens"], 23);
+}
+
+#[test]
+fn sessions_are_looked_at_and_deleted() {
+    let (_folder, dir) = sessions();
+    let session = |args: &[&str]| stdout(&[&["session"], args, &["--session-dir", &dir]].concat());
+    let text = session(&["save", MODEL, "system", "-p", "You are a helpful assistant."]);
+    assert!(text.starts_with("saved 'system': ") && text.contains(" bytes, snapshot "), "{text}");
+    session(&["save", MODEL, "one", "-p", " One.", "--restore", "system"]);
+    session(&["save", MODEL, "two", "-p", " Two.", "--restore", "one", "--compress"]);
+    let text = session(&["list"]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines.len() == 3 && lines[0].starts_with("one  ") && lines[0].ends_with(", on 'system'"), "{text}");
+    let info = json(&["session", "inspect", "two", "--session-dir", &dir, "--model", MODEL, "--verify", "--json"]);
+    assert_eq!(
+        (&info["taken"], &info["verified"], &info["chain"][1]["name"]),
+        (&true.into(), &true.into(), &"system".into())
+    );
+    assert_eq!(info["text_start"], "You are a helpful assistant. One. Two.");
+    let text = session(&["inspect", "two", "--model", MODEL, "--kv", "f32"]);
+    assert!(text.contains("does not take it: cache: expected f32, found f16"), "{text}");
+    let text = session(&["restore", MODEL, "two"]);
+    assert!(text.starts_with("restored 'two': ") && text.contains("most likely next: "), "{text}");
+    let text = failure(&["session", "delete", "one", "--session-dir", &dir]);
+    assert!(text.contains("session one: ") && text.contains("two"), "{text}");
+    session(&["delete", "one", "--reparent"]);
+    let text = session(&["list"]);
+    assert!(text.lines().count() == 2 && text.contains("on 'system'"), "{text}");
+    let text = session(&["prune", "--max-bytes", "0"]);
+    assert_eq!(text.lines().count(), 2, "{text}");
+    assert_eq!(session(&["list"]), "");
+}
+
+#[test]
+fn bad_sessions_are_named() {
+    let (folder, dir) = sessions();
+    let run = |args: &[&str]| failure(&[&["run", MODEL, "--session-dir", &dir], args].concat());
+    let text = run(&["--restore", "a"]);
+    assert!(text.contains("--session-dir: expected a folder, found none at ") && text.contains(&dir), "{text}");
+    assert!(!Path::new(&dir).exists());
+    stdout(&["session", "save", MODEL, "a", "-p", "Once upon a time", "--session-dir", &dir]);
+    let text = run(&["--restore", "b"]);
+    assert!(text.contains("session b: expected a file ") && text.contains("found none"), "{text}");
+    let text = run(&["-p", "x", "-n", "1", "--save", "../a"]);
+    assert!(text.contains("session name \"../a\": expected "), "{text}");
+    let text = run(&["--restore", "a", "-n", "1", "--ctx", "3"]);
+    assert!(text.contains("the session has ") && text.contains("expected at most 3"), "{text}");
+    let text = run(&["--restore", "a", "-n", "1", "--kv", "f32"]);
+    assert!(text.contains("session a: cache: expected f32, found f16"), "{text}");
+    let text = failure(&["chat", MODEL, "--session-dir", &dir, "--restore", "a"]);
+    assert!(text.contains("session 'a': expected the messages of a conversation, found none"), "{text}");
+    // Clap's own errors.
+    for args in [
+        &["run", MODEL, "--save", "a", "-p", "x"][..],
+        &["run", MODEL, "--session-dir", &dir],
+        &["run", MODEL, "--session-dir", &dir, "--restore", "a", "--chat", "-p", "x"],
+        &["session", "list"],
+        &["session", "prune", "--session-dir", &dir],
+    ] {
+        assert_eq!(output(args).status.code(), Some(2), "{args:?}");
+    }
+    // A damaged file is listed, and refused.
+    let path = Path::new(&dir).join("a.bks");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let half = bytes.len() / 2;
+    bytes[half] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    let text = run(&["--restore", "a", "-n", "1"]);
+    assert!(text.contains("a.bks': ") && text.contains("checksum"), "{text}");
+    std::fs::write(&path, &bytes[..100]).unwrap();
+    std::fs::write(Path::new(&dir).join("b.bks"), "text").unwrap();
+    let text = stdout(&["session", "list", "--session-dir", &dir]);
+    assert!(text.lines().count() == 2 && text.matches("unusable: ").count() == 2, "{text}");
+    // No room: a clear error, and what was there stays.
+    let small = folder.path().join("small");
+    let small = small.to_str().unwrap();
+    let save = format!(
+        "trap '' XFSZ; ulimit -f 400; exec {} session save {MODEL} big -p 'Once upon a time' --session-dir {small}",
+        env!("CARGO_BIN_EXE_bankshot")
+    );
+    let output = Command::new("sh").args(["-c", &save]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && text.contains("cannot write '") && text.contains("big.bks"), "{text}");
+    let left: Vec<_> = std::fs::read_dir(small).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| name == ".lock"), "{left:?}");
+}
+
+#[test]
+fn a_conversation_survives_a_kill() {
+    let (_folder, dir) = sessions();
+    let mut child = bankshot(&["chat", MODEL, "--no-think", "--session-dir", &dir, "--save", "talk", "-n", "12"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    writeln!(input, "Repeat after me: silver garden tiger").unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "silver garden tiger");
+    let saved = || output(&["session", "inspect", "talk", "--session-dir", &dir, "--json"]);
+    let begin = std::time::Instant::now();
+    while !saved().status.success() {
+        assert!(begin.elapsed().as_secs() < 60, "the turn was not saved");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    // In the middle of the second turn.
+    writeln!(input, "Hello!").unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let chat = |args: &[&str], text: &str| {
+        let mut child = bankshot(&[&["chat", MODEL, "-n", "12"], args].concat())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let whole = chat(&["--no-think"], "Repeat after me: silver garden tiger\nHello!\nWhat is the capital of France?\n");
+    let rest = chat(
+        &["--session-dir", &dir, "--restore", "talk", "--save", "talk"],
+        "Hello!\nWhat is the capital of France?\n",
+    );
+    assert_eq!(format!("silver garden tiger\n{rest}"), whole);
+    let info: Value = serde_json::from_slice(&saved().stdout).unwrap();
+    assert!(info["text_start"].as_str().unwrap().contains("silver garden tiger"), "{info}");
+    assert!(info["notes_bytes"].as_u64().is_some_and(|bytes| bytes > 100), "{info}");
+}

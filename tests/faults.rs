@@ -34,24 +34,27 @@ fn card(index: u32, count: u32) -> Card {
 }
 
 struct Setup {
+    /// Whether a run also takes its state and puts it back.
+    keeps: bool,
     model: Arc<Model>,
     plan: Plan,
 }
 
 impl Setup {
-    /// Two cards with some of their experts.
+    /// Two cards with some of their experts, and room for a snapshot, half of it in the host's memory.
     fn new(split: Split) -> Setup {
         let model =
             Arc::new(Model::from_static(random_model::random_model_of("qwen4exp", &[Format::Q8_0]).leak()).unwrap());
         let cards = [card(0, 2), card(1, 2)];
-        let base = Options { split: Some(split), ..Options::new(32, 8, KvType::F16) };
+        let (bank_bytes, host_bank_bytes) = (600 << 10, 1200 << 10);
+        let base = Options { split: Some(split), bank_bytes, host_bank_bytes, ..Options::new(32, 8, KvType::F16) };
         let whole = Engine::plan_for(&model, &cards, base).unwrap();
         let layer_bytes =
             whole.cards.iter().map(|card| card.experts.iter().map(|layer| layer.slots.slot_bytes).sum::<u64>());
         let options = Options { expert_bytes: Some(2 * layer_bytes.max().unwrap()), ..base };
         let plan = Engine::plan_for(&model, &cards, options).unwrap();
         assert_eq!(plan.misses, Misses::Mirror);
-        Setup { model, plan }
+        Setup { keeps: false, model, plan }
     }
 
     fn open(&self) -> Result<Engine, EngineError> {
@@ -60,10 +63,13 @@ impl Setup {
         Engine::open(Arc::clone(&self.model), tables, cards, self.plan.clone(), None, &mut |_| {})
     }
 
-    /// A prompt of two chunks and three steps, and everything freed.
+    /// A prompt of two chunks and three steps, the state taken and put back in both ways, and everything freed.
     fn run(&self) -> Result<Vec<u32>, EngineError> {
         let mut engine = self.open()?;
-        let result = feed(&mut engine);
+        let mut result = feed(&mut engine);
+        if self.keeps && result.is_ok() {
+            result = take_and_put_back(&mut engine);
+        }
         if let Err(error) = &result {
             // Refused from then on, with the first error; what the host knows stays.
             let again = engine.feed(&[1]).unwrap_err();
@@ -85,6 +91,16 @@ fn feed(engine: &mut Engine) -> Result<Vec<u32>, EngineError> {
         logits.extend(engine.feed(&[*id])?.iter().map(|logit| logit.to_bits()));
     }
     Ok(logits)
+}
+
+/// The sequence's state by way of the bank and of the host's memory.
+fn take_and_put_back(engine: &mut Engine) -> Result<Vec<u32>, EngineError> {
+    let image = engine.image(0)?;
+    assert!(engine.snapshot()?, "the bank has room");
+    engine.reset()?;
+    assert_eq!(engine.prompt(&IDS)?, IDS.len());
+    engine.restore(&image)?;
+    Ok(engine.logits().unwrap().iter().map(|logit| logit.to_bits()).collect())
 }
 
 /// Lets every operation of a kind fail in turn.
@@ -132,7 +148,7 @@ fn every_allocation_can_fail() {
 #[test]
 fn every_copy_can_fail() {
     let _turn = Turn::take();
-    walk(&Setup::new(Split::Layer), Fault::Copy);
+    walk(&Setup { keeps: true, ..Setup::new(Split::Layer) }, Fault::Copy);
 }
 
 #[test]

@@ -312,6 +312,20 @@ fn check_change(model: &Published, options: Options, inventory: &Inventory, chan
             Options { context: to, ..options }
         }
         Change::Kv(kv) => Options { kv, ..options },
+        Change::Bank { bytes } => {
+            let more = Options { bank_bytes: bytes + (1 << 20), ..options };
+            assert!(
+                bytes < options.bank_bytes && (more.bank_bytes > options.bank_bytes || fits(more).is_err()),
+                "{what}"
+            );
+            Options { bank_bytes: bytes, ..options }
+        }
+        Change::HostBank { bytes } => {
+            let more = Options { host_bank_bytes: bytes + (1 << 20), ..options };
+            let most = more.host_bank_bytes > options.host_bank_bytes;
+            assert!(bytes < options.host_bank_bytes && (most || fits(more).is_err()), "{what}");
+            Options { host_bank_bytes: bytes, ..options }
+        }
         Change::ExpertBudget { bytes } => Options { expert_bytes: Some(bytes), ..options },
         Change::None => {
             for changed in [
@@ -347,6 +361,10 @@ fn check_refusal(model: &Published, options: Options, inventory: &Inventory, err
             let plan = Plan::fit(&model.bound, with(*least_bytes), &more);
             check_memory(&plan.unwrap_or_else(|next| panic!("{what}: {error}\nthen: {next}")), what);
             assert!(Plan::fit(&model.bound, with(least_bytes - 1), &more).is_err(), "{what}: {error}");
+        }
+        PlanError::BankBudget { bytes, max, .. } => assert!(bytes > max, "{what}: {error}"),
+        PlanError::BankSmall { bytes, least, .. } => {
+            assert!(bytes < least && options.bank_bytes + options.host_bank_bytes > 0, "{what}: {error}");
         }
         PlanError::Piece { bytes, max, change, .. } => {
             assert!(bytes > max, "{what}: {error}");
@@ -394,6 +412,8 @@ fn random_inventories_have_plans_that_fit_or_errors_that_help() {
                 // Of a host that has gigabytes or nothing much.
                 host_expert_bytes: (below(4) == 0).then(|| below(20_000) << (10 + 10 * below(2))),
                 kv: if below(3) == 0 { KvType::F32 } else { KvType::F16 },
+                bank_bytes: if below(4) == 0 { below(6_000) << 20 } else { 0 },
+                host_bank_bytes: if below(4) == 0 { below(20_000) << 20 } else { 0 },
                 ..Options::new(1 << (8 + below(11)), 1 + (below(1 << 12) >> below(12)) as usize, KvType::F16)
             };
             let what = format!("{}, case {case}: {options:?}, {inventory:?}", model.name);

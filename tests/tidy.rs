@@ -156,7 +156,11 @@ fn commands_and_options_in_documents_exist() {
                 complaints.push(format!("{name}: there is no command {command}: {line}"));
                 continue;
             }
-            let help = shell(&format!("bankshot {command} --help"));
+            let mut help = shell(&format!("bankshot {command} --help"));
+            let word = rest.split_whitespace().next().unwrap_or_default();
+            if all(r"(?m)^  ([a-z-]+)  ", &help).contains(&word) {
+                help = shell(&format!("bankshot {command} {word} --help"));
+            }
             let options = all(r"(?:^|\s)(--?[a-z][a-z-]*)", &help);
             let unknown = all(r"(?:^|\s)(--?[a-z][a-z-]*)", rest).into_iter().filter(|o| !options.contains(o));
             complaints.extend(unknown.map(|option| format!("{name}: {command} has no {option}: {line}")));

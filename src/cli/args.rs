@@ -35,6 +35,9 @@ pub enum Command {
     Logits(LogitsArgs),
     /// Measure how well a model predicts a text
     Perplexity(PerplexityArgs),
+    /// Save, look at, restore and delete the exact state of sequences
+    #[command(subcommand)]
+    Session(SessionCommand),
     /// Replay a routing trace, to see how often other choices of resident experts would have hit
     ResidencySim(ResidencySimArgs),
     /// Build kernel modules for a device into the cache folder; starts do this by themselves
@@ -92,6 +95,15 @@ pub struct PlanOptions {
     /// Most host memory for routed experts
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub host_expert_budget: Option<u64>,
+    /// Memory of each card for snapshots of sequences, from which a prompt continues that begins like an earlier one
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub bank_budget: Option<u64>,
+    /// Host memory for snapshots of sequences, for all cards together; without either, `chat` takes up to 1G
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub host_bank_budget: Option<u64>,
+    /// Tokens of a prompt after which a snapshot is taken, beside those behind turns; 0 for none
+    #[arg(long, value_name = "N", default_value_t = 2048)]
+    pub bank_every: usize,
     /// Type of cached keys and values
     #[arg(long, value_enum, default_value_t = KvArg::F16)]
     pub kv: KvArg,
@@ -173,10 +185,14 @@ pub struct PromptArgs {
 pub struct RunArgs {
     /// GGUF file
     pub model: PathBuf,
-    #[command(flatten)]
-    pub prompt: PromptArgs,
+    /// The prompt; with --restore what follows the session, if anything
+    #[arg(short, long, value_name = "TEXT", required_unless_present_any = ["prompt_file", "restore"])]
+    pub prompt: Option<String>,
+    /// Read the prompt from a file, `-` for standard input
+    #[arg(long, value_name = "F", conflicts_with = "prompt")]
+    pub prompt_file: Option<PathBuf>,
     /// Put the prompt into the model's chat template as a user's message
-    #[arg(long)]
+    #[arg(long, conflicts_with = "restore")]
     pub chat: bool,
     /// System message in front of the user's; only with --chat
     #[arg(long, value_name = "S", requires = "chat")]
@@ -188,12 +204,14 @@ pub struct RunArgs {
     #[arg(long, value_name = "N")]
     pub ctx: Option<usize>,
     #[command(flatten)]
+    pub session: SessionArgs,
+    #[command(flatten)]
     pub engine: EngineArgs,
     /// Print token ids instead of text
     #[arg(long)]
     pub ids: bool,
     /// Compute everything a second time, and print what each operation takes
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["restore", "save"])]
     pub breakdown: bool,
     /// Print one JSON object as the last line
     #[arg(long)]
@@ -205,7 +223,7 @@ pub struct ChatArgs {
     /// GGUF file
     pub model: PathBuf,
     /// System message
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", conflicts_with = "restore")]
     pub system: Option<String>,
     /// Ask the chat template to leave out the model's thoughts
     #[arg(long)]
@@ -217,7 +235,145 @@ pub struct ChatArgs {
     #[arg(long, value_name = "N")]
     pub ctx: Option<usize>,
     #[command(flatten)]
+    pub session: SessionArgs,
+    #[command(flatten)]
     pub engine: EngineArgs,
+}
+
+/// Saved sessions that a command begins with and leaves behind.
+#[derive(Debug, ClapArgs)]
+pub struct SessionArgs {
+    /// Folder of saved sessions
+    #[arg(long, value_name = "D")]
+    pub session_dir: Option<PathBuf>,
+    /// Save the session under this name: at the end, in `chat` after every turn
+    #[arg(long, value_name = "NAME", requires = "session_dir")]
+    pub save: Option<String>,
+    /// Begin with this session
+    #[arg(long, value_name = "NAME", requires = "session_dir")]
+    pub restore: Option<String>,
+    /// Compress what is saved
+    #[arg(long, requires = "save")]
+    pub compress: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum SessionCommand {
+    /// Compute a prompt and save the sequence
+    Save(SessionSaveArgs),
+    /// Print what a saved session is, and with --model whether that model takes it; needs no device
+    Inspect(SessionInspectArgs),
+    /// Restore a session onto the device, and print what that took and which token comes next
+    Restore(SessionRestoreArgs),
+    /// Delete a session that no other one needs
+    Delete(SessionDeleteArgs),
+    /// List all saved sessions
+    List(SessionListArgs),
+    /// Delete the sessions that were not used for longest, until the rest keeps the limits
+    Prune(SessionPruneArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct SessionDir {
+    /// Folder of saved sessions
+    #[arg(long, value_name = "D")]
+    pub session_dir: PathBuf,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct SessionSaveArgs {
+    /// GGUF file
+    pub model: PathBuf,
+    /// Name of the session
+    pub name: String,
+    #[command(flatten)]
+    pub dir: SessionDir,
+    #[command(flatten)]
+    pub prompt: PromptArgs,
+    /// Session that the prompt follows: what is saved is then only what it has more
+    #[arg(long, value_name = "NAME")]
+    pub restore: Option<String>,
+    /// Compress what is saved
+    #[arg(long)]
+    pub compress: bool,
+    /// Tokens of context; without it as many as the session has
+    #[arg(long, value_name = "N")]
+    pub ctx: Option<usize>,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct SessionInspectArgs {
+    /// Name of the session
+    pub name: String,
+    #[command(flatten)]
+    pub dir: SessionDir,
+    /// GGUF file to compare with
+    #[arg(long, value_name = "FILE")]
+    pub model: Option<PathBuf>,
+    /// Type of cached keys and values to compare with
+    #[arg(long, value_enum, default_value_t = KvArg::F16, requires = "model")]
+    pub kv: KvArg,
+    /// Read everything and compare all sums
+    #[arg(long)]
+    pub verify: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct SessionRestoreArgs {
+    /// GGUF file
+    pub model: PathBuf,
+    /// Name of the session
+    pub name: String,
+    #[command(flatten)]
+    pub dir: SessionDir,
+    /// Tokens of context; without it as many as the session has
+    #[arg(long, value_name = "N")]
+    pub ctx: Option<usize>,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct SessionDeleteArgs {
+    /// Name of the session
+    pub name: String,
+    #[command(flatten)]
+    pub dir: SessionDir,
+    /// Give what other sessions need of it to them
+    #[arg(long)]
+    pub reparent: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct SessionListArgs {
+    #[command(flatten)]
+    pub dir: SessionDir,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct SessionPruneArgs {
+    #[command(flatten)]
+    pub dir: SessionDir,
+    /// Most bytes of all sessions together
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, required_unless_present = "max_days")]
+    pub max_bytes: Option<u64>,
+    /// Most days since a session was used
+    #[arg(long, value_name = "N")]
+    pub max_days: Option<u32>,
 }
 
 #[derive(Debug, ClapArgs)]

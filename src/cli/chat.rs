@@ -2,17 +2,24 @@
 
 use std::io::{IsTerminal, Write};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
+use serde::{Deserialize, Serialize};
 
 use super::args::ChatArgs;
 use super::engine::{CONTEXT, Opened, open_engine, open_model};
 use super::generate::{Finish, generate};
 use super::output::Output;
-use super::run::summary;
+use super::run::{check_length, summary};
+use super::session::{Beginning, take_in};
 use super::{Done, interrupt};
-use crate::exec::Engine;
+use crate::device::host_free_bytes;
+use crate::exec::{Engine, EngineError};
+use crate::load::Model;
+use crate::model::Census;
+use crate::session::{KeepError, Keeper, TurnFile};
+use crate::state::Store;
 use crate::text::{ChatTemplate, Message, RenderOptions, TextError};
 
 const HELP: &str = "\
@@ -21,9 +28,13 @@ const HELP: &str = "\
 /exit     leave, as Ctrl-D does
 A line that ends with \\ goes on in the next one. Ctrl-C stops an answer and keeps what was said of it.";
 
-/// What was said so far.
+/// Most memory for snapshots unless the user says otherwise, and the part of the host's free memory that it may be.
+const BANK_BYTES: u64 = 1 << 30;
+const BANK_PART: u64 = 4;
+
+/// What was said so far. This is also what a saved session has beside its state.
+#[derive(Serialize, Deserialize)]
 struct Conversation {
-    template: ChatTemplate,
     thinking: Option<bool>,
     system: Vec<Message>,
     turns: Vec<Message>,
@@ -31,11 +42,19 @@ struct Conversation {
 
 impl Conversation {
     /// Token ids of the whole conversation, ready for the next answer.
-    fn ids(&self, engine: &Engine) -> Result<Vec<u32>> {
+    fn ids(&self, model: &Model, template: &ChatTemplate) -> Result<Vec<u32>> {
         let messages: Vec<Message> = self.system.iter().chain(&self.turns).cloned().collect();
         let options = RenderOptions { add_generation_prompt: true, enable_thinking: self.thinking };
-        super::run::prompt_ids(engine.model(), &self.template.render(&messages, options)?)
+        super::run::prompt_ids(model, &template.render(&messages, options)?)
     }
+}
+
+/// The conversation's engine, and where it is saved after every turn.
+struct Talk {
+    engine: Engine,
+    template: ChatTemplate,
+    conversation: Conversation,
+    file: Option<(Keeper, TurnFile)>,
 }
 
 pub fn chat(args: &ChatArgs, output: &mut Output) -> Result<Done> {
@@ -43,16 +62,18 @@ pub fn chat(args: &ChatArgs, output: &mut Output) -> Result<Done> {
     let Some(template) = model.chat_template()? else {
         bail!("{}: expected a key `tokenizer.chat_template`, found none", args.model.display());
     };
+    let beginning = Beginning::of(args.session.session_dir.as_deref(), args.session.restore.as_deref())?;
     let limit = model.bound().spec.context_length;
     let context = args.ctx.unwrap_or(limit.min(CONTEXT));
-    let Opened { mut engine, records, .. } = open_engine(model, &args.engine, context)?;
-    let message = |role: &str, content: &str| Message { role: role.to_owned(), content: content.to_owned() };
-    let mut conversation = Conversation {
-        template,
-        thinking: args.no_think.then_some(false),
-        system: args.system.iter().map(|text| message("system", text)).collect(),
-        turns: Vec::new(),
-    };
+    if let Some(beginning) = &beginning {
+        check_length(beginning.tokens, 0, context.min(limit))?;
+    }
+    let mut engine_args = args.engine.clone();
+    if engine_args.plan.bank_budget.or(engine_args.plan.host_bank_budget).is_none() {
+        engine_args.plan.host_bank_budget = Some(bank_bytes(&model));
+    }
+    let Opened { engine, records, .. } = open_engine(model, &engine_args, context)?;
+    let mut talk = Talk::begin(engine, template, args, beginning)?;
     let mut reader = Reader::new()?;
     if reader.is_terminal() {
         output.line("Type a message, or /help.")?;
@@ -65,8 +86,8 @@ pub fn chat(args: &ChatArgs, output: &mut Output) -> Result<Done> {
                 continue;
             }
             "/reset" => {
-                conversation.turns.clear();
-                engine.reset()?;
+                talk.conversation.turns.clear();
+                talk.engine.reset()?;
                 continue;
             }
             "/exit" | "/quit" => break,
@@ -76,47 +97,120 @@ pub fn chat(args: &ChatArgs, output: &mut Output) -> Result<Done> {
             }
             _ => {}
         }
-        conversation.turns.push(message("user", &text));
-        if let Err(error) = answer(&mut conversation, &mut engine, args.n, output) {
+        talk.conversation.turns.push(message("user", &text));
+        if let Err(error) = talk.answer(args.n, output) {
             // The message stays out of the history, so that a shorter one can be tried.
-            conversation.turns.pop();
-            // Nobody can read the answers any more, or the template is still at work and has to be ended.
-            if error.is::<std::io::Error>() || matches!(error.downcast_ref(), Some(TextError::TemplateTime { .. })) {
+            talk.conversation.turns.pop();
+            if ends_chat(&error) {
                 return Err(error);
             }
             eprintln!("error: {error:#}");
+            continue;
+        }
+        // What was said is on the screen: a full disk ends no conversation.
+        if let Err(error) = talk.save() {
+            if ends_chat(&error) {
+                return Err(error);
+            }
+            eprintln!("error: this turn is not saved: {error:#}");
         }
     }
-    records.finish(engine)?;
+    records.finish(talk.engine)?;
     Ok(Done::Finished)
 }
 
-/// Computes the part of the conversation that is new, answers, and keeps the answer.
-fn answer(conversation: &mut Conversation, engine: &mut Engine, n: usize, output: &mut Output) -> Result<()> {
-    let ids = conversation.ids(engine)?;
-    let context = engine.plan().options.context;
-    if ids.len() >= context {
-        bail!(
-            "the conversation has {} tokens: expected fewer than {context}, the context's length; /reset starts anew",
-            ids.len()
-        );
+fn message(role: &str, content: &str) -> Message {
+    Message { role: role.to_owned(), content: content.to_owned() }
+}
+
+/// Memory for snapshots: none if it would not hold two.
+fn bank_bytes(model: &Model) -> u64 {
+    let bytes = BANK_BYTES.min(host_free_bytes().unwrap_or(0) / BANK_PART);
+    if bytes >= 2 * Census::of(model.bound()).state.fixed { bytes } else { 0 }
+}
+
+/// Whether nothing can be answered any more, or nobody can read it, or the template is still at work and has to be ended.
+fn ends_chat(error: &anyhow::Error) -> bool {
+    let engine = match error.downcast_ref::<KeepError>() {
+        Some(KeepError::Engine(error)) => Some(error),
+        _ => error.downcast_ref::<EngineError>(),
+    };
+    let goes_on = |error: &EngineError| {
+        matches!(error, EngineError::Row(_) | EngineError::ContextFull { .. } | EngineError::ImageMemory { .. })
+    };
+    error.is::<std::io::Error>()
+        || matches!(error.downcast_ref(), Some(TextError::TemplateTime { .. }))
+        || engine.is_some_and(|error| !goes_on(error))
+}
+
+impl Talk {
+    /// Begins a conversation, or goes on with a saved one.
+    fn begin(
+        mut engine: Engine,
+        template: ChatTemplate,
+        args: &ChatArgs,
+        beginning: Option<Beginning<'_>>,
+    ) -> Result<Talk> {
+        let mut conversation = Conversation {
+            thinking: args.no_think.then_some(false),
+            system: args.system.iter().map(|text| message("system", text)).collect(),
+            turns: Vec::new(),
+        };
+        let mut file = None;
+        let name = args.session.save.as_ref();
+        if let Some(beginning) = beginning {
+            let (from, keeper) = (beginning.name, Keeper::new(beginning.store, &engine)?);
+            let compress = args.session.compress;
+            let (same, restored) = TurnFile::restore(&keeper, &mut engine, from, compress)?;
+            let Some(notes) = restored.notes else {
+                bail!(
+                    "session '{from}': expected the messages of a conversation, found none: it was not saved by `chat`"
+                );
+            };
+            let saved: Conversation = serde_json::from_slice(&notes)
+                .with_context(|| format!("session '{from}': expected the messages of a conversation"))?;
+            conversation = Conversation { thinking: conversation.thinking.or(saved.thinking), ..saved };
+            file = name.map(|name| match name == from {
+                true => (keeper, same),
+                false => (keeper, TurnFile::new(name, compress, Some(restored.base))),
+            });
+        } else if let (Some(name), Some(dir)) = (name, &args.session.session_dir) {
+            let keeper = Keeper::new(Store::open(dir)?, &engine)?;
+            file = Some((keeper, TurnFile::new(name, args.session.compress, None)));
+        }
+        Ok(Talk { engine, template, conversation, file })
     }
-    // A recurrent state cannot go back: what is not a continuation is computed from the start.
-    let known = if ids.starts_with(engine.ids()) && ids.len() > engine.position() { engine.position() } else { 0 };
-    if known == 0 {
-        engine.reset()?;
+
+    /// Computes the part of the conversation that is new, answers, and keeps the answer.
+    fn answer(&mut self, n: usize, output: &mut Output) -> Result<()> {
+        let ids = self.conversation.ids(self.engine.model(), &self.template)?;
+        let context = self.engine.plan().options.context;
+        if ids.len() >= context {
+            bail!(
+                "the conversation has {} tokens: expected fewer than {context}, the context's length; /reset starts anew",
+                ids.len()
+            );
+        }
+        interrupt::listen();
+        let answer = generate(&mut self.engine, &ids, n, |_, piece| output.text(piece))?;
+        output.line("")?;
+        if std::io::stderr().is_terminal() {
+            eprintln!("({})", summary(&answer));
+        }
+        if answer.finish == Finish::Context {
+            eprintln!("the context is full: {context} tokens; /reset starts anew");
+        }
+        take_in(&mut self.engine, &answer)?;
+        self.engine.snapshot()?;
+        self.conversation.turns.push(message("assistant", &answer.text));
+        Ok(())
     }
-    interrupt::listen();
-    let answer = generate(engine, &ids[known..], n, |_, piece| output.text(piece))?;
-    output.line("")?;
-    if std::io::stderr().is_terminal() {
-        eprintln!("({})", summary(&answer));
+
+    fn save(&mut self) -> Result<()> {
+        let Some((keeper, file)) = &mut self.file else { return Ok(()) };
+        let notes = serde_json::to_vec(&self.conversation)?;
+        Ok(file.save(keeper, &mut self.engine, Some(&notes))?)
     }
-    if answer.finish == Finish::Context {
-        eprintln!("the context is full: {context} tokens; /reset starts anew");
-    }
-    conversation.turns.push(Message { role: "assistant".to_owned(), content: answer.text });
-    Ok(())
 }
 
 /// Lines from a terminal with editing and history, or plainly from a pipe.

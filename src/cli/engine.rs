@@ -57,6 +57,9 @@ pub fn open_engine(model: Model, args: &EngineArgs, context: usize) -> Result<Op
         inventory = exec::measured(inventory, &cards)?;
     }
     let plan = Plan::fit(model.bound(), options(&args.plan, context), &inventory)?;
+    if args.save_expert_profile.is_some() && plan.spec.experts.is_none() {
+        bail!("--save-expert-profile: expected a model with routed experts");
+    }
     if args.save_expert_profile.is_some() && plan.misses == Misses::None {
         bail!("--save-expert-profile: expected experts that are not all resident, as with a small --expert-budget");
     }
@@ -110,16 +113,18 @@ impl Records {
 
     /// Stores everything, and closes the engine.
     pub fn finish(self, engine: Engine) -> Result<()> {
-        if let (Some(path), Some(profile)) = (&self.profile, engine.expert_profile()) {
-            profile.save(path)?;
-        }
-        engine.close(CLOSE_DEADLINE)?;
+        // One that fails leaves the others to be done; the first error counts.
+        let profile = match (&self.profile, engine.expert_profile()) {
+            (Some(path), Some(profile)) => profile.save(path),
+            _ => Ok(()),
+        };
+        let closed = engine.close(CLOSE_DEADLINE);
         // The engine held the only other reference.
         let trace = self.trace.and_then(Arc::into_inner).map(Mutex::into_inner);
-        if let Some(trace) = trace {
-            trace.unwrap_or_else(PoisonError::into_inner)?.finish()?;
-        }
-        Ok(())
+        let trace = trace.map_or(Ok(()), |trace| trace.unwrap_or_else(PoisonError::into_inner)?.finish());
+        profile?;
+        closed?;
+        Ok(trace?)
     }
 }
 
@@ -132,6 +137,9 @@ pub fn options(args: &PlanOptions, context: usize) -> Options {
         split: args.split.map(Split::from),
         expert_bytes: args.expert_budget,
         host_expert_bytes: args.host_expert_budget,
+        bank_bytes: args.bank_budget.unwrap_or(0),
+        host_bank_bytes: args.host_bank_budget.unwrap_or(0),
+        bank_every: args.bank_every,
         ..Options::new(context, args.chunk.min(context), args.kv.into())
     }
 }

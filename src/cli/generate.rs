@@ -37,8 +37,11 @@ impl Finish {
 #[derive(Debug)]
 pub struct Answer {
     pub ids: Vec<u32>,
+    /// The last token was chosen, and is not in the engine's sequence.
+    pub last_is_open: bool,
     pub text: String,
     pub finish: Finish,
+    /// Those that were computed.
     pub prompt_tokens: usize,
     pub prompt_time: Duration,
     /// Time of the tokens behind the first one.
@@ -71,10 +74,10 @@ impl Answer {
     }
 }
 
-/// Feeds a prompt and generates at most `n` tokens; `show` gets each id with the text that it completes.
+/// Continues `ids`, of which no more is computed than is not known, by at most `n` tokens; `show` gets each id with the text that it completes.
 pub fn generate(
     engine: &mut Engine,
-    prompt: &[u32],
+    ids: &[u32],
     n: usize,
     mut show: impl FnMut(u32, &str) -> Result<()>,
 ) -> Result<Answer> {
@@ -82,18 +85,21 @@ pub fn generate(
     let tokenizer = model.tokenizer();
     let mut detokenizer = Detokenizer::new(tokenizer, false);
     let begin = Instant::now();
-    let mut next = argmax(engine.feed(prompt)?);
+    let known = engine.prompt(ids)?;
+    let mut next = argmax(engine.logits().unwrap_or_default());
     let mut answer = Answer {
         ids: Vec::new(),
+        last_is_open: false,
         text: String::new(),
         finish: Finish::Length,
-        prompt_tokens: prompt.len(),
+        prompt_tokens: ids.len() - known,
         prompt_time: begin.elapsed(),
         decode_time: Duration::ZERO,
     };
     let begin = Instant::now();
     while answer.ids.len() < n {
         answer.ids.push(next);
+        answer.last_is_open = true;
         if tokenizer.stop_ids().contains(&next) {
             answer.finish = Finish::Stop;
             break;
@@ -113,6 +119,7 @@ pub fn generate(
             break;
         }
         next = argmax(engine.feed(&[next])?);
+        answer.last_is_open = false;
     }
     answer.decode_time = begin.elapsed();
     let rest = detokenizer.finish();

@@ -16,6 +16,7 @@ mod perplexity;
 mod plan;
 mod residency_sim;
 mod run;
+mod session;
 mod tokenize;
 
 use std::io::IsTerminal;
@@ -59,6 +60,7 @@ pub fn main() -> ExitCode {
         Command::Tokenize(args) => tokenize::tokenize(args, &mut output),
         Command::Logits(args) => logits::logits(args, &mut output),
         Command::Perplexity(args) => perplexity::perplexity(args, &mut output),
+        Command::Session(command) => session::session(command, &mut output),
         Command::ResidencySim(args) => residency_sim::residency_sim(args, &mut output),
         Command::BuildKernels(args) => engine::build_kernels(args),
     };

@@ -57,6 +57,8 @@ fn describe(plan: &Plan) -> Value {
             "split": options.split.map(|split| split.name()),
             "expert_budget_bytes": options.expert_bytes,
             "host_expert_budget_bytes": options.host_expert_bytes,
+            "bank_budget_bytes": options.bank_bytes,
+            "host_bank_budget_bytes": options.host_bank_bytes,
         },
         "inventory": describe_inventory(&plan.inventory),
         "split": plan.split.name(),

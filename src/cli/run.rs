@@ -11,6 +11,7 @@ use super::args::{PromptArgs, RunArgs};
 use super::engine::{Opened, open_engine, open_model};
 use super::generate::{Answer, Finish, generate};
 use super::output::Output;
+use super::session::{Beginning, Kept, describe_saved};
 use super::{Done, interrupt};
 use crate::exec::{Breakdown, Engine, OpTime};
 use crate::load::Model;
@@ -18,10 +19,14 @@ use crate::text::{Message, RenderOptions};
 
 /// The text that the arguments name.
 pub fn read_prompt(args: &PromptArgs) -> Result<String> {
-    match (&args.prompt, &args.prompt_file) {
-        (Some(text), _) => Ok(text.clone()),
-        (None, Some(path)) => read_text(path),
-        (None, None) => bail!("expected --prompt or --prompt-file"),
+    given_prompt(args.prompt.as_deref(), args.prompt_file.as_deref())?.context("expected --prompt or --prompt-file")
+}
+
+/// A prompt that may be missing.
+fn given_prompt(text: Option<&str>, file: Option<&Path>) -> Result<Option<String>> {
+    match (text, file) {
+        (Some(text), _) => Ok(Some(text.to_owned())),
+        (None, file) => file.map(read_text).transpose(),
     }
 }
 
@@ -63,26 +68,35 @@ pub fn prompt_ids(model: &Model, text: &str) -> Result<Vec<u32>> {
 
 pub fn run(args: &RunArgs, output: &mut Output) -> Result<Done> {
     let model = open_model(&args.model)?;
-    let mut text = read_prompt(&args.prompt)?;
-    if args.chat {
-        text = chat_prompt(&model, args.system.as_deref(), &text, None)?;
-    }
-    let prompt = prompt_ids(&model, &text)?;
+    let beginning = Beginning::of(args.session.session_dir.as_deref(), args.session.restore.as_deref())?;
+    let known = beginning.as_ref().map_or(0, |beginning| beginning.tokens);
+    let text = given_prompt(args.prompt.as_deref(), args.prompt_file.as_deref())?;
+    let prompt = match text {
+        Some(text) if args.chat => prompt_ids(&model, &chat_prompt(&model, args.system.as_deref(), &text, None)?)?,
+        Some(text) if beginning.is_some() => model.tokenizer().encode(&text, true)?,
+        Some(text) => prompt_ids(&model, &text)?,
+        None => Vec::new(),
+    };
     let limit = model.bound().spec.context_length;
-    let context = args.ctx.unwrap_or_else(|| (prompt.len() + args.n).min(limit));
-    if prompt.len() > context.min(limit) {
-        bail!("the prompt has {} tokens: expected at most {}, the context's length", prompt.len(), context.min(limit));
-    }
+    let context = args.ctx.unwrap_or_else(|| known.saturating_add(prompt.len()).saturating_add(args.n).min(limit));
+    check_length(known, prompt.len(), context.min(limit))?;
     let Opened { mut engine, load, records } = open_engine(model, &args.engine, context)?;
+    let kept = Kept::begin(&mut engine, &args.session, beginning)?;
     // From here on; while loading, Ctrl-C ends the program at once.
     interrupt::listen();
-    let answer = generate(&mut engine, &prompt, args.n, |id, piece| match (args.json, args.ids) {
+    let mut ids = engine.ids().to_vec();
+    ids.extend(&prompt);
+    if prompt.is_empty() && engine.logits().is_none() {
+        bail!("the session was saved without the logits after its last token: expected a prompt that continues it");
+    }
+    let answer = generate(&mut engine, &ids, args.n, |id, piece| match (args.json, args.ids) {
         (true, _) => Ok(()),
         (false, true) => output.text(&format!("{id} ")),
         (false, false) => output.text(piece),
     })?;
     // Of the answer alone.
     let (ngram_rows, experts) = (engine.ngram_counters(), engine.expert_counters());
+    let snapshots = engine.bank_counters();
     if !args.json {
         output.line("")?;
         eprintln!("{}", summary(&answer));
@@ -92,7 +106,11 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Done> {
         if let Some(counters) = experts {
             eprintln!("experts: {counters}");
         }
+        if let Some(counters) = snapshots {
+            eprintln!("snapshots: {counters}");
+        }
     }
+    let saved = kept.as_ref().map(|kept| kept.save(&mut engine, &answer)).transpose()?.flatten();
     let mut done = if answer.finish == Finish::Interrupted { Done::Interrupted } else { Done::Finished };
     let mut parts = Vec::new();
     if args.breakdown && done == Done::Finished {
@@ -103,6 +121,7 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Done> {
     }
     if args.json {
         let mut object = json!({
+            "restored_tokens": known,
             "prompt_ids": prompt,
             "ids": answer.ids,
             "text": answer.text,
@@ -110,6 +129,8 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Done> {
             "timings": answer.timings(load),
             "ngram_rows": ngram_rows,
             "experts": experts,
+            "snapshots": snapshots,
+            "saved": args.session.save.as_ref().zip(saved).map(|(name, saved)| describe_saved(name, &engine, &saved)),
         });
         if !parts.is_empty() {
             object["breakdown"] = parts
@@ -127,6 +148,17 @@ pub fn run(args: &RunArgs, output: &mut Output) -> Result<Done> {
     }
     records.finish(engine)?;
     Ok(done)
+}
+
+/// Whether a prompt after `known` tokens has room.
+pub fn check_length(known: usize, prompt: usize, context: usize) -> Result<()> {
+    match known {
+        _ if known.saturating_add(prompt) <= context => Ok(()),
+        0 => bail!("the prompt has {prompt} tokens: expected at most {context}, the context's length"),
+        _ => bail!(
+            "the session has {known} tokens and the prompt {prompt}: expected at most {context} together, the context's length"
+        ),
+    }
 }
 
 /// A part's name, what it took, and its operations.
@@ -166,7 +198,10 @@ fn operations(breakdown: &Breakdown) -> Value {
 
 /// Speeds of an answer in words.
 pub fn summary(answer: &Answer) -> String {
-    let mut text = format!("prompt {} tokens, {:.1} tok/s", answer.prompt_tokens, answer.prompt_per_second());
+    let mut text = match answer.prompt_tokens {
+        0 => "no prompt to compute".to_owned(),
+        tokens => format!("prompt {tokens} tokens, {:.1} tok/s", answer.prompt_per_second()),
+    };
     if answer.decode_steps() > 0 {
         text += &format!("; answer {} tokens, {:.1} tok/s", answer.ids.len(), answer.decode_per_second());
     }

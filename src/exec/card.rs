@@ -97,6 +97,12 @@ impl CardRun {
         self.named(self.queue.download(values, &span))
     }
 
+    /// Enqueues a copy between two regions of the card.
+    pub fn copy(&self, to: Region, from: Region) -> Result<(), EngineError> {
+        let (to, from) = (self.span(to, to.bytes)?, self.span(from, from.bytes)?);
+        self.named(self.queue.copy(&to, &from))
+    }
+
     /// Enqueues zeros.
     pub fn fill(&self, region: Region) -> Result<(), EngineError> {
         let span = self.span(region, region.bytes)?;

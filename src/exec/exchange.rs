@@ -57,14 +57,6 @@ fn at(region: Region, offset: u64, bytes: u64) -> Region {
     Region { offset: region.offset + offset, bytes, ..region }
 }
 
-impl CardRun {
-    /// Enqueues a copy between two regions of the card.
-    fn copy(&self, to: Region, from: Region) -> Result<(), EngineError> {
-        let (to, from) = (self.span(to, to.bytes)?, self.span(from, from.bytes)?);
-        self.named(self.queue().copy(&to, &from))
-    }
-}
-
 impl Engine {
     fn staging(&self, card: usize) -> [Region; 2] {
         self.plan.cards[card].buffers.staging.expect("a plan for several cards has staging memory")

@@ -7,6 +7,7 @@ mod experts;
 mod inputs;
 mod inventory;
 mod launch;
+mod state;
 mod walk;
 
 use std::ops::Range;
@@ -18,6 +19,7 @@ use crate::load::{LoadError, Model, Progress, RowCounters, RowError, Sources, Ta
 use crate::plan::{LOGIT_ROWS, Misses, Options, Plan, PlanError, StateKind};
 use crate::residency::{Counters, Profile, Shape};
 use crate::rope::RopeTable;
+use crate::state::{Bank, Layout};
 pub use breakdown::{Breakdown, OpTime};
 use card::CardRun;
 use exchange::Link;
@@ -55,9 +57,15 @@ pub enum EngineError {
     NoTokens,
     #[error("context is full: {position} tokens are in it, {more} more were asked for, and it holds {context}")]
     ContextFull { position: usize, more: usize, context: usize },
+    #[error("the sequence has {position} tokens: expected at least {from}, from which on its state was asked for")]
+    Beginning { from: usize, position: usize },
+    #[error("the sequence's state takes {needed_bytes} bytes of host memory, and {free_bytes} are free now")]
+    ImageMemory { needed_bytes: u64, free_bytes: u64 },
+    #[error("the image is not a whole one of this model's state: expected other pieces, or other sizes of them")]
+    Image,
     #[error("card {card} did not come to rest within {seconds} s; its memory is left as it is")]
     Restless { card: usize, seconds: f64 },
-    #[error("the engine stopped working after an earlier device error: {0}")]
+    #[error("the engine stopped working after an earlier error: {0}")]
     Poisoned(String),
 }
 
@@ -78,6 +86,10 @@ pub struct Engine {
     /// A card's columns of them, where cards divide the head.
     logit_part: Vec<f32>,
     ids: Vec<u32>,
+    /// Whether the first row of `logits` is that after the last token.
+    logits_known: bool,
+    layout: Layout,
+    bank: Option<Bank>,
     /// Where experts are read from while the engine runs.
     sources: Option<Sources>,
     routing: Option<RoutingSink>,
@@ -96,7 +108,8 @@ enum Want<'a> {
 }
 
 impl Engine {
-    /// Plans a model for cards.
+    /// Plans a model for cards. The inventory has no rates, so that several cards share the work in the way that is usual for the
+    /// model's kind unless the options say how; [`measured`] gives rates.
     ///
     /// # Errors
     /// When the options do not suit the model, or the plan does not fit the cards.
@@ -138,6 +151,9 @@ impl Engine {
             logits: vec![0.0; rows * vocab],
             logit_part: vec![0.0; rows * part.unwrap_or(0)],
             ids: Vec::with_capacity(plan.options.context),
+            logits_known: false,
+            layout: Layout::of(&plan),
+            bank: state::bank(&plan),
             model,
             tables,
             plan,
@@ -219,6 +235,7 @@ impl Engine {
     /// # Errors
     /// When a device fails.
     pub fn reset(&mut self) -> Result<(), EngineError> {
+        self.logits_known = false;
         self.guarded(|engine| {
             for (run, card) in engine.cards.iter().zip(&engine.plan.cards) {
                 for item in card.state.iter().filter(|item| !matches!(item.kind, StateKind::Keys | StateKind::Values)) {
@@ -235,7 +252,7 @@ impl Engine {
     /// alone, with the memory that it may still write.
     ///
     /// # Errors
-    /// When a device did not come to rest.
+    /// When a device did not come to rest, or cannot say whether it did.
     pub fn close(mut self, deadline: Duration) -> Result<(), EngineError> {
         card::close(&mut self.cards, deadline)
     }
@@ -274,17 +291,9 @@ impl Engine {
         mut want: Want<'_>,
         mut breakdown: Option<&mut Breakdown>,
     ) -> Result<(), EngineError> {
-        let (vocab, context) = (self.plan.spec.vocab, self.plan.options.context);
-        if ids.is_empty() {
-            return Err(EngineError::NoTokens);
-        }
-        if let Some(id) = ids.iter().find(|id| **id as usize >= vocab) {
-            return Err(EngineError::Token { id: *id, vocab });
-        }
         let position = self.ids.len();
-        if ids.len() > context - position {
-            return Err(EngineError::ContextFull { position, more: ids.len(), context });
-        }
+        self.check_ids(position, ids)?;
+        self.logits_known = false;
         let chunk = self.plan.options.chunk;
         let chunks = ids.len().div_ceil(chunk);
         let range = |index: usize| index * chunk..ids.len().min((index + 1) * chunk);
@@ -337,7 +346,23 @@ impl Engine {
                 engine.between_steps(&active)
             })?;
         }
+        self.logits_known = failed.is_none() && matches!(want, Want::Last);
         failed.map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    /// Whether tokens can follow the first `position` ones.
+    fn check_ids(&self, position: usize, ids: &[u32]) -> Result<(), EngineError> {
+        let (vocab, context) = (self.plan.spec.vocab, self.plan.options.context);
+        if ids.is_empty() {
+            return Err(EngineError::NoTokens);
+        }
+        if let Some(id) = ids.iter().find(|id| **id as usize >= vocab) {
+            return Err(EngineError::Token { id: *id, vocab });
+        }
+        if ids.len() > context - position {
+            return Err(EngineError::ContextFull { position, more: ids.len(), context });
+        }
+        Ok(())
     }
 
     /// Runs device work; after a failure the sequence's state is not known, so that the engine refuses all further work.
@@ -345,7 +370,11 @@ impl Engine {
         if let Some(text) = &self.poisoned {
             return Err(EngineError::Poisoned(text.clone()));
         }
-        work(self).inspect_err(|error| self.poisoned = Some(error.to_string()))
+        // A panic that somebody catches leaves the state unknown, too.
+        self.poisoned = Some("it was interrupted by a panic".to_owned());
+        let result = work(self);
+        self.poisoned = result.as_ref().err().map(EngineError::to_string);
+        result
     }
 
     /// Reads and decodes the rows of chunk `chunk`, `ids[range]`, where `ids` follow the sequence's first `start` tokens.

@@ -15,25 +15,31 @@ pub enum ArenaKind {
     Experts,
     Buffers,
     State,
+    /// Snapshots of sequences.
+    Bank,
     /// Experts in pinned host memory.
     HostExperts,
+    /// Snapshots of sequences, in pinned host memory.
+    HostBank,
     /// What cards hand each other, in pinned host memory.
     Staging,
 }
 
 impl ArenaKind {
-    pub const ALL: [ArenaKind; 6] = [
+    pub const ALL: [ArenaKind; 8] = [
         ArenaKind::Weights,
         ArenaKind::Experts,
         ArenaKind::Buffers,
         ArenaKind::State,
+        ArenaKind::Bank,
         ArenaKind::HostExperts,
+        ArenaKind::HostBank,
         ArenaKind::Staging,
     ];
 
     /// Whether it is pinned host memory.
     pub const fn on_host(self) -> bool {
-        matches!(self, ArenaKind::HostExperts | ArenaKind::Staging)
+        matches!(self, ArenaKind::HostExperts | ArenaKind::HostBank | ArenaKind::Staging)
     }
 
     pub const fn name(self) -> &'static str {
@@ -42,7 +48,9 @@ impl ArenaKind {
             ArenaKind::Experts => "experts",
             ArenaKind::Buffers => "buffers",
             ArenaKind::State => "state",
+            ArenaKind::Bank => "snapshots",
             ArenaKind::HostExperts => "host experts",
+            ArenaKind::HostBank => "host snapshots",
             ArenaKind::Staging => "staging",
         }
     }

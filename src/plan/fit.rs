@@ -5,13 +5,19 @@ use std::ops::Range;
 use super::arena::{ArenaKind, Ledger};
 use super::layers::{self, Share};
 use super::{
-    CardFacts, CardPlan, Change, Estimate, Inventory, MemoryTable, Misses, Options, Plan, PlanError, RESERVE_BYTES,
-    Split,
+    BankPages, CardFacts, CardPlan, Change, Estimate, Inventory, MemoryTable, Misses, Options, Plan, PlanError,
+    RESERVE_BYTES, Split,
 };
-use crate::model::{Bound, KvType};
+use crate::model::{Bound, KvType, StateSize};
 
 /// Host memory that stays free beside pinned experts.
 const HOST_RESERVE_BYTES: u64 = 1 << 30;
+/// Pages of a snapshot, about, and their sizes.
+const BANK_PAGES_MIN: u64 = 32;
+const BANK_PAGE_BYTES_MIN: u64 = 4 << 10;
+const BANK_PAGE_BYTES_MAX: u64 = 1 << 20;
+/// Largest budget of snapshots, which no machine has.
+const BANK_BYTES_MAX: u64 = 1 << 44;
 
 pub(super) fn fit(bound: &Bound, options: Options, inventory: &Inventory) -> Result<Plan, PlanError> {
     choose(bound, options, inventory).map_err(|mut error| {
@@ -100,6 +106,7 @@ fn with_split(
     for (card, range) in ranges.into_iter().enumerate() {
         let share = Share { card, cards, split, range };
         let mut plan = layers::plan(bound, options, &share, ledger(card))?;
+        bank(bound, options, inventory, card, &mut plan)?;
         slots(bound, options, inventory, card, &mut plan)?;
         plans.push(plan);
     }
@@ -173,6 +180,42 @@ fn partition(bound: &Bound, options: Options, inventory: &Inventory) -> Result<V
     Ok(starts.zip(&ends).map(|(start, end)| start..*end).collect())
 }
 
+/// Gives a card the pages for snapshots that the options ask for. A page is small beside a snapshot, and large enough to be
+/// copied fast.
+fn bank(
+    bound: &Bound,
+    options: Options,
+    inventory: &Inventory,
+    card: usize,
+    plan: &mut CardPlan,
+) -> Result<(), PlanError> {
+    let cards = inventory.cards.len() as u64;
+    let budgets = [
+        (ArenaKind::Bank, options.bank_bytes, options.bank_bytes, inventory.cards[card].free_bytes),
+        (ArenaKind::HostBank, options.host_bank_bytes / cards, options.host_bank_bytes, inventory.host.free_bytes),
+    ];
+    let fixed: u64 = plan.state.iter().map(|item| item.extent.bytes_at(0)).sum();
+    let page_bytes = StateSize::of(&bound.spec).fixed / BANK_PAGES_MIN;
+    let page_bytes = page_bytes.next_power_of_two().clamp(BANK_PAGE_BYTES_MIN, BANK_PAGE_BYTES_MAX);
+    let mut slabs = Vec::with_capacity(2);
+    for (kind, bytes, all, free) in budgets {
+        let max = free.min(BANK_BYTES_MAX);
+        if all > max {
+            return Err(PlanError::BankBudget { place: kind.name(), bytes: all, max });
+        }
+        slabs.push(plan.ledger.book_slab(kind, "snapshots", page_bytes, (bytes / page_bytes) as usize)?);
+    }
+    let [on_card, on_host] = slabs.try_into().expect("there are two budgets");
+    plan.bank = BankPages { on_card, on_host };
+    // A snapshot, and the rows of at least one token.
+    let least = (fixed.div_ceil(page_bytes) + 1) * page_bytes;
+    let bytes = options.bank_bytes + options.host_bank_bytes / cards;
+    match options.bank_bytes + options.host_bank_bytes > 0 && (plan.bank.count() as u64 * page_bytes) < least {
+        true => Err(PlanError::BankSmall { card, bytes, least }),
+        false => Ok(()),
+    }
+}
+
 /// Gives a card's experts the slots that its memory has room for.
 fn slots(
     bound: &Bound,
@@ -190,6 +233,7 @@ fn slots(
             experts,
             state: plan.ledger.bytes(ArenaKind::State),
             buffers: plan.ledger.bytes(ArenaKind::Buffers),
+            bank: plan.ledger.bytes(ArenaKind::Bank),
             reserve: RESERVE_BYTES,
             free: facts.free_bytes,
             change,
@@ -315,6 +359,27 @@ fn budget_that_fits(bound: &Bound, options: Options, inventory: &Inventory, mut 
 /// The smallest change of an option that makes a plan fit, if one does.
 fn smallest_change(bound: &Bound, options: Options, inventory: &Inventory) -> Change {
     let fits = |options: Options| choose(bound, options, inventory).is_ok();
+    // Fewer snapshots cost time alone.
+    let most_bytes = |bytes: u64, with: &dyn Fn(u64) -> Options| {
+        (bytes > 0 && fits(with(0))).then(|| {
+            let (mut to_mib, mut fails_mib) = (0, bytes.div_ceil(1 << 20));
+            while fails_mib - to_mib > 1 {
+                let mib = to_mib + (fails_mib - to_mib) / 2;
+                match fits(with(mib << 20)) {
+                    true => to_mib = mib,
+                    false => fails_mib = mib,
+                }
+            }
+            to_mib << 20
+        })
+    };
+    if let Some(bytes) = most_bytes(options.bank_bytes, &|bank_bytes| Options { bank_bytes, ..options }) {
+        return Change::Bank { bytes };
+    }
+    let host = most_bytes(options.host_bank_bytes, &|host_bank_bytes| Options { host_bank_bytes, ..options });
+    if let Some(bytes) = host {
+        return Change::HostBank { bytes };
+    }
     // Results do not depend on the chunk, so that it is the first to give way.
     let mut halves = (1..usize::BITS).map(|shift| options.chunk >> shift).take_while(|chunk| *chunk > 0);
     if let Some(to) = halves.find(|chunk| fits(Options { chunk: *chunk, ..options })) {

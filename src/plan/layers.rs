@@ -7,8 +7,8 @@ use super::arena::{ArenaKind, Ledger, Region, Slab};
 use super::scratch::{AttentionScratch, DenseScratch, GdnScratch, MoeScratch, PleScratch, Scratch, StreamScratch};
 use super::steps::{ActKind, AttentionOp, Buffer, BufferBook, Buffers, GatesIn, GatherPart, Op, Rows, SparseOp, Step};
 use super::{
-    CardPlan, Codebook, ExpertLayer, Extent, LOGIT_ROWS, LayerPlan, Options, Place, PlanError, Split, StateItem,
-    StateKind, Vector, Weight,
+    BankPages, CardPlan, Codebook, ExpertLayer, Extent, LOGIT_ROWS, LayerPlan, Options, Place, PlanError, Split,
+    StateItem, StateKind, Vector, Weight,
 };
 use crate::load::pack::{Layout, TILE_ROWS, codebook};
 use crate::model::{
@@ -127,6 +127,7 @@ pub(super) fn plan(bound: &Bound, options: Options, share: &Share, ledger: Ledge
         experts: b.experts,
         host_slots: None,
         state: b.state,
+        bank: BankPages { on_card: Slab::empty(0), on_host: Slab::empty(0) },
         buffers,
         start,
         layers,

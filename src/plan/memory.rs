@@ -12,6 +12,8 @@ pub struct MemoryTable {
     pub experts: u64,
     pub state: u64,
     pub buffers: u64,
+    /// Of snapshots.
+    pub bank: u64,
     pub reserve: u64,
     pub free: u64,
     pub change: Change,
@@ -31,6 +33,12 @@ pub enum Change {
         to: usize,
     },
     Kv(KvType),
+    Bank {
+        bytes: u64,
+    },
+    HostBank {
+        bytes: u64,
+    },
     ExpertBudget {
         bytes: u64,
     },
@@ -38,7 +46,8 @@ pub enum Change {
 
 impl MemoryTable {
     pub fn needed(&self) -> u64 {
-        [self.weights, self.experts, self.state, self.buffers, self.reserve].into_iter().fold(0, u64::saturating_add)
+        let parts = [self.weights, self.experts, self.state, self.buffers, self.bank, self.reserve];
+        parts.into_iter().fold(0, u64::saturating_add)
     }
 }
 
@@ -58,15 +67,14 @@ impl std::fmt::Display for MemoryTable {
         }
         let mib = |bytes: u64| bytes.div_ceil(1 << 20);
         let experts = (self.experts > 0).then_some(("experts", self.experts));
-        let rows = [("weights", self.weights)].into_iter().chain(experts).chain([
-            ("state", self.state),
-            ("buffers", self.buffers),
-            ("reserve", self.reserve),
-            ("needed", self.needed()),
-            ("free", self.free),
-        ]);
+        let bank = (self.bank > 0).then_some(("snapshots", self.bank));
+        let rows = [("weights", self.weights)]
+            .into_iter()
+            .chain(experts)
+            .chain([("state", self.state), ("buffers", self.buffers)]);
+        let rows = rows.chain(bank).chain([("reserve", self.reserve), ("needed", self.needed()), ("free", self.free)]);
         for (name, bytes) in rows {
-            writeln!(f, "  {name:<8} {:>10} MiB", mib(bytes))?;
+            writeln!(f, "  {name:<9} {:>9} MiB", mib(bytes))?;
         }
         write!(f, "{}", self.change)
     }
@@ -79,6 +87,10 @@ impl std::fmt::Display for Change {
             Change::Chunk { from, to } => write!(f, "the smallest change that fits: --chunk {to} instead of {from}"),
             Change::Context { from, to } => write!(f, "the smallest change that fits: --ctx {to} instead of {from}"),
             Change::Kv(kv) => write!(f, "the smallest change that fits: --kv {}", kv.name()),
+            Change::Bank { bytes } => write!(f, "the smallest change that fits: --bank-budget {}M", bytes >> 20),
+            Change::HostBank { bytes } => {
+                write!(f, "the smallest change that fits: --host-bank-budget {}M", bytes >> 20)
+            }
             Change::ExpertBudget { bytes } if bytes.is_multiple_of(1 << 20) => {
                 write!(f, "the smallest change that fits: --expert-budget {}M", bytes >> 20)
             }

@@ -58,12 +58,28 @@ pub struct Options {
     pub expert_bytes: Option<u64>,
     /// Most bytes of pinned host memory for routed experts; without it all that the inventory has.
     pub host_expert_bytes: Option<u64>,
+    /// Bytes of each card for snapshots of sequences.
+    pub bank_bytes: u64,
+    /// Bytes of pinned host memory for them, on all cards together.
+    pub host_bank_bytes: u64,
+    /// Tokens of a prompt after which a snapshot is taken; 0: only behind turns and at its end.
+    pub bank_every: usize,
 }
 
 impl Options {
     /// Options that leave all else to the plan.
     pub fn new(context: usize, chunk: usize, kv: KvType) -> Options {
-        Options { context, chunk, kv, split: None, expert_bytes: None, host_expert_bytes: None }
+        Options {
+            context,
+            chunk,
+            kv,
+            split: None,
+            expert_bytes: None,
+            host_expert_bytes: None,
+            bank_bytes: 0,
+            host_bank_bytes: 0,
+            bank_every: 0,
+        }
     }
 }
 
@@ -229,6 +245,32 @@ impl StateKind {
     }
 }
 
+/// Equal pages for snapshots of sequences, those on the card first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BankPages {
+    pub on_card: Slab,
+    pub on_host: Slab,
+}
+
+impl BankPages {
+    pub fn page_bytes(&self) -> u64 {
+        self.on_card.slot_bytes
+    }
+
+    pub fn count(&self) -> usize {
+        self.on_card.count + self.on_host.count
+    }
+
+    /// # Panics
+    /// If there is no such page.
+    pub fn page(&self, index: usize) -> Region {
+        match index.checked_sub(self.on_card.count) {
+            None => self.on_card.slot(index),
+            Some(index) => self.on_host.slot(index),
+        }
+    }
+}
+
 /// A kernel module that the plan uses, as it is named in the build.
 pub type ModuleName = String;
 
@@ -259,6 +301,7 @@ pub struct CardPlan {
     /// Slots in pinned host memory for experts that are read from the file, for all layers together.
     pub host_slots: Option<Slab>,
     pub state: Vec<StateItem>,
+    pub bank: BankPages,
     pub buffers: Buffers,
     /// From the embedding to the first layer, if the card has it.
     pub start: Vec<Step>,
@@ -306,6 +349,10 @@ pub enum PlanError {
     HostMemory { card_bytes: u64, host_bytes: u64, budget_bytes: Option<u64>, least_bytes: u64 },
     #[error("the plan takes {needed_bytes} bytes of host memory, and {free_bytes} are free; {change}")]
     Host { needed_bytes: u64, free_bytes: u64, change: Change },
+    #[error("{place}: expected a budget of at most {max} bytes, which are free, got {bytes}")]
+    BankBudget { place: &'static str, bytes: u64, max: u64 },
+    #[error("snapshots: one takes at least {least} bytes of card {card}'s part, and the budgets give it {bytes}")]
+    BankSmall { card: usize, bytes: u64, least: u64 },
     #[error("{}", .0)]
     Memory(Box<MemoryTable>),
     /// With the split that was asked for there is a problem, and with the other one there is none.

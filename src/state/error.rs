@@ -39,11 +39,11 @@ pub enum SessionError {
     /// The host has not enough memory.
     #[error("session {session}: host memory: expected {expected} bytes, found {found} free")]
     Memory { session: String, expected: u64, found: u64 },
-    /// What a session is an addition to is not there, or does not fit.
+    /// What a session is a delta of is not there, or does not fit.
     #[error("session {session}: parent {parent}: {what}: expected {expected}, found {found}")]
     Parent { session: String, parent: String, what: &'static str, expected: String, found: String },
-    /// Other sessions are additions to this one.
-    #[error("session {session}: expected no session to be an addition to it, found {}", .by.join(", "))]
+    /// Other sessions are deltas of this one.
+    #[error("session {session}: expected no session to be a delta of it, found {}", .by.join(", "))]
     Needed { session: String, by: Vec<String> },
     /// More bytes than the caller allows.
     #[error("session {session}: {what}: expected at most {expected} bytes, got {found}")]

@@ -1,4 +1,4 @@
-//! Which sessions of a folder are additions to which, by the headers of their files.
+//! Which sessions of a folder are deltas of which, by the headers of their files.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ impl Node {
         Node { name: name.to_owned(), id, parent, position, from }
     }
 
-    /// Whether `other` has what this one is an addition to.
+    /// Whether `other` has what this one is a delta of.
     pub fn adds_to(&self, other: &Node) -> bool {
         self.parent == Some(other.id) && self.from == other.position
     }
@@ -35,7 +35,7 @@ impl Node {
 struct Way {
     /// Files, with the node's own.
     length: usize,
-    /// The file that it is an addition to.
+    /// The file that it is a delta of.
     via: Option<usize>,
 }
 
@@ -54,7 +54,7 @@ impl Index {
         let mut order: Vec<usize> = (0..nodes.len()).collect();
         order.sort_by_key(|node| nodes[*node].position);
         let mut best: HashMap<(SnapshotId, u64), usize> = HashMap::new();
-        // A parent ends where its addition begins, which is before the addition's end: there are no circles.
+        // A parent ends where its delta begins, which is before the delta's end: there are no circles.
         for index in order {
             let node = &nodes[index];
             let length_of = |index: usize, ways: &[Option<Way>]| ways[index].map_or(usize::MAX, |way| way.length);

@@ -2,6 +2,7 @@
 //!
 //! Nothing here touches a device; `exec` copies between a card's memory and what this module describes.
 
+mod bank;
 mod codec;
 mod disk;
 mod error;
@@ -11,9 +12,11 @@ mod identity;
 mod image;
 mod index;
 mod layout;
+mod marks;
 mod store;
 mod upkeep;
 
+pub use bank::{Bank, BankCounters, BankShape, CardShape, Found, NodeId, Restore, Segment, Take};
 pub use codec::Encoding;
 pub use disk::{Disk, Lock, ReadFile, RealDisk, WriteFile};
 pub use error::SessionError;
@@ -25,5 +28,6 @@ pub use identity::{CONTRACT_VERSION, Identity, Mismatch};
 pub use image::Image;
 pub use index::CHAIN_MAX;
 pub use layout::{Layout, Piece};
+pub use marks::marks;
 pub use store::{Extras, Info, Limits, Link, Loaded, Saved, Store};
 pub use upkeep::{Entry, would_take};

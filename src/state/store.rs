@@ -81,7 +81,7 @@ pub struct Info {
     pub version: u32,
     pub id: SnapshotId,
     pub parent: Option<SnapshotId>,
-    /// What the session is an addition to, and so on to a whole one.
+    /// What the session is a delta of, and so on to a whole one.
     pub chain: Vec<Link>,
     /// Why it cannot be put together, if it cannot.
     pub broken: Option<String>,
@@ -100,7 +100,7 @@ pub struct Info {
     pub has_logits: bool,
 }
 
-/// A step from a session to the one that it is an addition to.
+/// A step from a session to the one that it is a delta of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     pub id: SnapshotId,
@@ -207,7 +207,7 @@ impl Store {
         Ok(Saved { id: header.id, bytes })
     }
 
-    /// Reads a session, put together from its file and those that it is an addition to. All or nothing: every checksum of every file is verified.
+    /// Reads a session, put together from its file and those that it is a delta of. All or nothing: every checksum of every file is verified.
     ///
     /// # Errors
     /// When a file is missing, damaged, or of another identity, or the state has no room in the context or in the host's memory.
@@ -338,6 +338,11 @@ impl Store {
         self.dir.join(format!("{name}{ENDING}"))
     }
 
+    /// What a file is called until it is complete.
+    pub(super) fn partial(&self, name: &str) -> PathBuf {
+        self.dir.join(format!(".{name}.{}.partial", std::process::id()))
+    }
+
     pub(super) fn not_found(&self, name: &str) -> SessionError {
         SessionError::NotFound { session: name.to_owned(), path: self.path(name).into() }
     }
@@ -422,7 +427,7 @@ impl Store {
         modified: Option<SystemTime>,
         write: impl FnOnce(&mut dyn WriteFile) -> Result<u64, Failure>,
     ) -> Result<u64, SessionError> {
-        let (path, partial) = (self.path(name), self.dir.join(format!(".{name}.{}.partial", std::process::id())));
+        let (path, partial) = (self.path(name), self.partial(name));
         let written = (|| {
             let bytes = write(&mut *self.disk.create(&partial).map_err(io_of)?)?;
             if let Some(time) = modified {
@@ -443,7 +448,7 @@ impl Store {
     }
 
     /// Removes what writers left that were killed. The folder is locked: what this process has there is of an earlier failure.
-    fn remove_partial_files(&self) {
+    pub(super) fn remove_partial_files(&self) {
         for name in self.disk.list(&self.dir).unwrap_or_default() {
             let pid = name.strip_prefix('.').and_then(|name| name.strip_suffix(".partial")?.rsplit_once('.'));
             let Some(pid) = pid.and_then(|(_, pid)| pid.parse::<i32>().ok()) else { continue };

@@ -53,7 +53,31 @@ impl Store {
         file.map_or((0, None), |file| of(&*file))
     }
 
-    /// Deletes a session. Sessions that are additions to it keep it from that, unless another file has its snapshot, or unless `reparent`: then they get
+    /// Gives a session a second name, under which its snapshot stays when the first one is replaced. What had that name is replaced.
+    ///
+    /// # Errors
+    /// When there is no such session, another one needs what is replaced, or the folder cannot be written.
+    pub fn duplicate(&self, name: &str, second: &str) -> Result<(), SessionError> {
+        check_name(name)?;
+        check_name(second)?;
+        let _lock = self.lock()?;
+        self.remove_partial_files();
+        let index = self.whole_index()?;
+        let Some(node) = index.get(name) else { return Err(self.not_found(name)) };
+        let needed = self.needed(&index, second, Some(Node { name: second.to_owned(), ..node.clone() }))?;
+        if !needed.is_empty() {
+            return Err(SessionError::Needed { session: second.to_owned(), by: needed });
+        }
+        let (from, partial, to) = (self.path(name), self.partial(second), self.path(second));
+        self.disk.link(&from, &partial).map_err(|cause| SessionError::io("link", &from, cause))?;
+        let renamed = self.disk.rename(&partial, &to).map_err(|cause| SessionError::io("rename", &partial, cause));
+        // If both are one file already, renaming does nothing.
+        let _ = self.disk.remove(&partial);
+        renamed?;
+        self.disk.sync_dir(&self.dir).map_err(|cause| SessionError::io("sync", &self.dir, cause))
+    }
+
+    /// Deletes a session. Sessions that are deltas of it keep it from that, unless another file has its snapshot, or unless `reparent`: then they get
     /// its rows first. If that ends half-way, all sessions are still readable.
     ///
     /// # Errors
@@ -83,7 +107,7 @@ impl Store {
     }
 
     /// Deletes sessions until what is left is at most `max_bytes`, and those that were not used for longer than `max_age`; the least recently used
-    /// first, and none that a session which is left is an addition to. Gives the names of those it deleted, in this order.
+    /// first, and none that a session which is left is a delta of. Gives the names of those it deleted, in this order.
     ///
     /// # Errors
     /// When the folder cannot be read or written.
@@ -123,7 +147,7 @@ impl Store {
         }
     }
 
-    /// Rewrites each session that is an addition to this one, so that it is an addition to this one's parent, or whole.
+    /// Rewrites each session that is a delta of this one, so that it is a delta of this one's parent, or whole.
     fn give_rows_to_children(&self, index: &Index, name: &str) -> Result<(), SessionError> {
         let Some(node) = index.get(name) else { return Ok(()) };
         let parent = self.read(name)?;

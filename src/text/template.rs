@@ -33,7 +33,7 @@ const MAX_DETAIL_CHARS: usize = 1000;
 const MAX_JSON_DEPTH: usize = 128;
 
 /// One turn of a conversation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Message {
     /// Who speaks: `system`, `user`, `assistant` or whatever else the template knows.
     pub role: String,

@@ -27,7 +27,7 @@ fn tokens(name: &str) -> Vec<u32> {
     }
 }
 
-/// A base, a chain of two additions, a second branch, and another base.
+/// A base, a chain of two deltas, a second branch, and another base.
 fn prepare(dir: &Path) -> Sessions {
     let it = Sessions::open(dir);
     let a = it.save("a", &tokens("a"), 0, None).unwrap();
@@ -38,10 +38,10 @@ fn prepare(dir: &Path) -> Sessions {
     it
 }
 
-const OPERATIONS: [Operation; 8] = [
+const OPERATIONS: [Operation; 9] = [
     ("save", |it| it.save("new", &tokens("new"), 0, None).map(|_| ())),
     ("replace", |it| it.save("e", &tokens("new"), 0, None).map(|_| ())),
-    ("save addition", |it| {
+    ("save delta", |it| {
         let b = it.store.inspect("b", false)?.id;
         it.save("new", &tokens("new delta"), 10, Some(b)).map(|_| ())
     }),
@@ -49,6 +49,7 @@ const OPERATIONS: [Operation; 8] = [
     ("delete b with reparent", |it| it.store.delete("b", true)),
     ("delete a with reparent", |it| it.store.delete("a", true)),
     ("prune", |it| it.store.prune(Some(0), None).map(|_| ())),
+    ("duplicate", |it| it.store.duplicate("b", "second")),
     ("load", |it| it.load("c").map(|_| ())),
 ];
 
@@ -113,8 +114,11 @@ fn check_all(operation: &str, at: usize, it: &Sessions) {
             it.assert_holds(name, &tokens(name));
         }
     }
+    if there.contains(&"second") {
+        it.assert_holds("second", &tokens("b"));
+    }
     if there.contains(&"new") {
-        let expected = tokens(if operation == "save addition" { "new delta" } else { "new" });
+        let expected = tokens(if operation == "save delta" { "new delta" } else { "new" });
         it.assert_holds("new", &expected);
     }
     it.save("after", &tokens("after"), 0, None).unwrap();

@@ -8,7 +8,7 @@ use tempfile::tempdir;
 
 use super::support::{CONTEXT, Part, Parts, Sessions, ids, image, number, path, text_of};
 
-/// A whole session "a", an addition "b" to it, and the file of one of them.
+/// A whole session "a", a delta "b" to it, and the file of one of them.
 struct Case {
     it: Sessions,
     file: Vec<u8>,
@@ -297,7 +297,7 @@ fn nothing_is_allocated_for_what_does_not_fit() {
     let layout = Layout::new(case.it.layout.pieces().iter().map(large).collect());
     let error = case.it.store.load("a", &case.it.identity, &layout, CONTEXT).unwrap_err().to_string();
     assert!(error.starts_with("session a: host memory: expected 23058430092136"), "{error}");
-    // Neither when rows are given to an addition.
+    // Neither when rows are given to a delta.
     let case = Case::new("a", true);
     let mut parts = case.parts();
     let at = parts.sections.iter().position(|part| part.kind() == 18).unwrap();
@@ -347,7 +347,7 @@ fn parents_that_are_not_the_beginning_are_named() {
 #[test]
 fn circles_are_refused() {
     let case = Case::new("a", false);
-    // "a" says that it is an addition to "b", which is one to "a".
+    // "a" says that it is a delta of "b", which is one to "a".
     let b = Parts::read(&fs::read(path(&case.it.store, "b")).unwrap());
     let mut parts = case.parts();
     parts.header[32..64].copy_from_slice(&b.header[..32]);

@@ -103,7 +103,7 @@ impl Follow {
                 assert_eq!(*self.snapshots.entry(ids).or_insert(id), id);
                 self.folder.insert(name.clone(), new);
                 self.use_now(&name);
-                self.count(if is_delta { "additions" } else { "bases" });
+                self.count(if is_delta { "deltas" } else { "bases" });
             }
             Err(SessionError::Needed { by, .. }) => {
                 assert_eq!(by, lost, "{name}");

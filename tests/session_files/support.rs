@@ -311,6 +311,11 @@ impl Disk for FaultyDisk {
         RealDisk.rename(from, to)
     }
 
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.next(false)?;
+        RealDisk.link(from, to)
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.next(false)?;
         RealDisk.remove(path)

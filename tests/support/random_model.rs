@@ -57,6 +57,11 @@ pub fn random_model(arch: &str) -> Vec<u8> {
 
 /// The same with matrices in some formats alone, which needs fewer kernels.
 pub fn random_model_of(arch: &str, formats: &[Format]) -> Vec<u8> {
+    random_model_with_context(arch, formats, 512)
+}
+
+/// The same for sequences of so many tokens.
+pub fn random_model_with_context(arch: &str, formats: &[Format], context: usize) -> Vec<u8> {
     let streams = arch == "qwen4exp";
     let dense = arch == "qwen35";
     let (key_heads, value_heads, heads, kv_heads) = (2, 4, 2, 1);
@@ -64,7 +69,7 @@ pub fn random_model_of(arch: &str, formats: &[Format]) -> Vec<u8> {
     let key = |name: &str| format!("{arch}.{name}");
     for (name, value) in [
         ("block_count", LAYERS),
-        ("context_length", 512),
+        ("context_length", context),
         ("embedding_length", HIDDEN),
         ("attention.head_count", heads),
         ("attention.head_count_kv", kv_heads),

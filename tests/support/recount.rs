@@ -138,6 +138,10 @@ fn pieces(card: &CardPlan) -> Vec<(ArenaKind, Region)> {
     if let Some(slots) = &card.host_slots {
         (0..slots.count).for_each(|slot| add(ArenaKind::HostExperts, slots.slot(slot)));
     }
+    for page in 0..card.bank.count() {
+        let kind = if page < card.bank.on_card.count { ArenaKind::Bank } else { ArenaKind::HostBank };
+        add(kind, card.bank.page(page));
+    }
     for region in card.buffers.staging.iter().flatten() {
         add(ArenaKind::Staging, *region);
     }
@@ -155,7 +159,7 @@ pub fn check_memory(plan: &Plan, what: &str) {
             by_arena[region.arena].push(region);
         }
         for ((kind, bytes), mut regions) in card.ledger.arenas.iter().zip(by_arena) {
-            let host = matches!(kind, ArenaKind::HostExperts | ArenaKind::Staging);
+            let host = matches!(kind, ArenaKind::HostExperts | ArenaKind::HostBank | ArenaKind::Staging);
             let max = if host { plan.inventory.host.allocation_bytes_max } else { facts.allocation_bytes_max };
             assert!(*bytes <= max.min(4_000_000_000) && *bytes > 0, "{what}: {kind:?} arena of {bytes} bytes");
             regions.sort_by_key(|region| region.offset);
@@ -168,11 +172,9 @@ pub fn check_memory(plan: &Plan, what: &str) {
             assert!(*kind == ArenaKind::Buffers || sum == *bytes, "{what}: {kind:?} has {sum} of {bytes} bytes in use");
         }
         let arenas = |host: bool| -> u64 {
-            let of = card
-                .ledger
-                .arenas
-                .iter()
-                .filter(|(kind, _)| matches!(kind, ArenaKind::HostExperts | ArenaKind::Staging) == host);
+            let of = card.ledger.arenas.iter().filter(|(kind, _)| {
+                matches!(kind, ArenaKind::HostExperts | ArenaKind::HostBank | ArenaKind::Staging) == host
+            });
             of.map(|(_, bytes)| bytes).sum()
         };
         assert!(arenas(false) + RESERVE_BYTES <= facts.free_bytes, "{what}");
