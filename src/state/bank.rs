@@ -1,9 +1,12 @@
 //! Which snapshots are kept in memory, in which pages: a tree over token prefixes, without a device.
 
-use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
+
+use super::pages::{CardPages, FreePages, count};
+use super::prefixes::{Node, NodeId, Prefixes};
 
 /// What a card's bank has room for, and what a snapshot takes there.
 #[derive(Clone, Debug)]
@@ -15,6 +18,7 @@ pub struct CardShape {
     pub rows: Vec<(u64, usize)>,
 }
 
+/// Fixed pieces and rows are kept apart, each from the start of a page on: rows may be needed longer.
 #[derive(Clone, Debug)]
 pub struct BankShape {
     pub page_bytes: u64,
@@ -27,14 +31,10 @@ impl BankShape {
     }
 
     fn row_pages(&self, card: &CardShape, from: usize, to: usize) -> usize {
-        let bytes = |(bytes, tokens): &(u64, usize)| bytes * (to / tokens - from / tokens) as u64;
-        card.rows.iter().map(bytes).sum::<u64>().div_ceil(self.page_bytes) as usize
+        let bytes = |(bytes, tokens): &(u64, usize)| bytes.saturating_mul((to / tokens - from / tokens) as u64);
+        card.rows.iter().map(bytes).fold(0, u64::saturating_add).div_ceil(self.page_bytes) as usize
     }
 }
-
-/// A place in the tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeId(usize);
 
 /// A snapshot of a beginning of what was looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,140 +70,123 @@ pub enum Take {
     Known,
     /// To be copied: rows from `rows_from` on, and the fixed pieces, into these pages of each card.
     Stored { rows_from: usize, rows: Vec<Vec<u32>>, fixed: Vec<Vec<u32>> },
-    /// There is no room for it, even without all others.
+    /// There is no room for it, even without all others. Nothing was evicted.
     Refused,
 }
 
 /// What a bank did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BankCounters {
-    /// Prompts of which a beginning was known, and others.
+    /// Prompts of which a beginning was known.
     pub hits: u64,
+    /// Prompts of which none was.
     pub misses: u64,
     /// Tokens that were not computed again.
     pub hit_tokens: u64,
     pub prompt_tokens: u64,
+    /// Snapshots that were stored.
     pub taken: u64,
+    /// Snapshots that were dropped to make room.
     pub evicted: u64,
+    /// Snapshots that there was no room for.
     pub refused: u64,
     /// Snapshots that are there.
     pub snapshots: u64,
+    /// Pages of all cards that hold something.
     pub used_pages: u64,
+    /// Pages of all cards.
     pub pages: u64,
 }
 
-impl std::fmt::Display for BankCounters {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for BankCounters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BankCounters { hits, misses, hit_tokens, prompt_tokens, .. } = self;
+        let BankCounters { taken, evicted, refused, snapshots, used_pages, pages, .. } = self;
         write!(
             f,
-            "{} of {} prompt tokens known; {} snapshots in {} of {} pages; {} taken, {} evicted, {} without room",
-            self.hit_tokens,
-            self.prompt_tokens,
-            self.snapshots,
-            self.used_pages,
-            self.pages,
-            self.taken,
-            self.evicted,
-            self.refused
+            "{hits} hits, {misses} misses, {hit_tokens} of {prompt_tokens} prompt tokens known; {snapshots} snapshots in \
+             {used_pages} of {pages} pages; {taken} taken, {evicted} evicted, {refused} without room"
         )
     }
 }
 
-/// A node: the rows behind its parent, and a snapshot unless that was evicted.
+/// What is kept after a sequence of tokens: the rows behind its parent's, and a snapshot unless that was dropped.
 #[derive(Debug)]
-struct Node {
-    parent: Option<NodeId>,
-    /// Tokens behind the parent's.
-    ids: Vec<u32>,
-    position: usize,
-    children: Vec<NodeId>,
-    rows: Vec<Vec<u32>>,
+struct Kept {
+    rows: CardPages,
     snapshot: Option<Snapshot>,
 }
 
+/// What the rows alone do not say.
 #[derive(Debug)]
 struct Snapshot {
-    fixed: Vec<Vec<u32>>,
+    fixed: CardPages,
     logits: Option<Arc<[f32]>>,
+    /// How often it was taken and restored.
     uses: u64,
-    /// What it is worth to keep it.
-    value: f64,
-    /// When it was used last, of the uses of all.
-    used: u64,
+    /// The bank's clock at the last use.
+    clock: f64,
+    /// That use's number among all of the bank.
+    last_use: u64,
 }
 
-/// A bounded set of snapshots.
+/// A bounded set of snapshots of sequences.
 ///
-/// What is evicted first is decided by Greedy-Dual-Size-Frequency (L. Cherkasova, "Improving WWW Proxies Performance with Greedy-Dual-Size-Frequency
-/// Caching Policy", HP Laboratories 1998): the least `clock + uses * cost / size`, where cost is the tokens to be computed again without the snapshot,
-/// size the pages that it takes, and the clock the value of what was evicted last.
+/// Rows of a beginning are the same for all sequences that have it. So a snapshot has only the rows behind its parent, the longest sequence kept then
+/// that its own begins with. A snapshot that is dropped leaves its rows as long as others need them.
+///
+/// What is dropped to make room is decided by Greedy-Dual-Size-Frequency (L. Cherkasova, "Improving WWW Proxies Performance with
+/// Greedy-Dual-Size-Frequency Caching Policy", Hewlett-Packard Laboratories, HPL-98-69, 1998): that of the least `clock + uses * cost / size`, ties to
+/// the one not used for longest. Cost is how many tokens would have to be computed again, back to the nearest snapshot above it. Size is how many pages
+/// it would set free; both as the tree is at that time. The clock is the bank's at the last use, and the bank's rises to the value of what is dropped.
 #[derive(Debug)]
 pub struct Bank {
     shape: BankShape,
-    nodes: Vec<Option<Node>>,
-    /// Nodes without a parent.
-    roots: Vec<NodeId>,
-    /// Free pages of each card.
-    free: Vec<BTreeSet<u32>>,
+    tree: Prefixes<Kept>,
+    free: FreePages,
     clock: f64,
     uses: u64,
     counters: BankCounters,
 }
 
 impl Bank {
+    /// An empty bank.
+    ///
+    /// # Panics
+    /// Unless pages have bytes, rows have tokens, a card has fewer than 2^32 pages, and some card has fixed pieces: snapshots that take no page would
+    /// have no bound.
     pub fn new(shape: BankShape) -> Bank {
-        let free = shape.cards.iter().map(|card| (0..card.pages as u32).collect()).collect();
-        let pages = shape.cards.iter().map(|card| card.pages as u64).sum();
-        let counters = BankCounters { pages, ..BankCounters::default() };
-        Bank { shape, nodes: Vec::new(), roots: Vec::new(), free, clock: 0.0, uses: 0, counters }
+        let rows = shape.cards.iter().flat_map(|card| &card.rows);
+        assert!(shape.page_bytes > 0 && rows.into_iter().all(|(_, tokens)| *tokens > 0), "pages and rows have a size");
+        assert!(shape.cards.iter().any(|card| card.fixed_bytes > 0), "a snapshot takes at least one page");
+        let free = FreePages::new(shape.cards.iter().map(|card| card.pages));
+        let counters = BankCounters { pages: free.count() as u64, ..BankCounters::default() };
+        Bank { shape, tree: Prefixes::new(), free, clock: 0.0, uses: 0, counters }
     }
 
     /// The deepest snapshot of a beginning of `ids`; one of all of them only with its logits, as nothing can be computed from it without a further token.
     pub fn find(&self, ids: &[u32]) -> Option<Found> {
-        let usable = |node: &Node| {
-            let snapshot = node.snapshot.as_ref();
+        let usable = |node: &Node<Kept>| {
+            let snapshot = node.value.snapshot.as_ref();
             snapshot.is_some_and(|snapshot| node.position < ids.len() || snapshot.logits.is_some())
         };
-        self.prefixes(ids)
-            .into_iter()
-            .filter(|node| usable(self.node(*node)))
-            .map(|node| Found { node, position: self.node(node).position })
-            .max_by_key(|found| found.position)
-    }
-
-    /// All nodes that are a beginning of `ids`.
-    fn prefixes(&self, ids: &[u32]) -> Vec<NodeId> {
-        let (mut found, mut next) = (Vec::new(), self.roots.clone());
-        while let Some(id) = next.pop() {
-            let node = self.node(id);
-            let from = node.position - node.ids.len();
-            if ids.get(from..node.position).is_some_and(|ids| ids == node.ids) {
-                found.push(id);
-                next.extend(&node.children);
-            }
-        }
-        found
+        let node = self.tree.deepest(ids, usable)?;
+        Some(Found { node, position: self.tree.node(node).position })
     }
 
     /// Where a snapshot lies. That is a use of it.
     ///
     /// # Panics
-    /// If the node has no snapshot; [`Bank::find`] gives one that has.
+    /// If there is none any more. What [`Bank::find`] gives is there until the next call that takes or drops one.
     pub fn restore(&mut self, node: NodeId) -> Restore {
         self.used(node);
-        let mut segments = Vec::new();
-        let mut at = Some(node);
-        while let Some(id) = at {
-            let node = self.node(id);
-            let (from, to) = (node.position - node.ids.len(), node.position);
-            segments.push(Segment { from, to, pages: node.rows.clone() });
-            at = node.parent;
-        }
+        let segment =
+            |node: &Node<Kept>| Segment { from: node.from(), to: node.position, pages: node.value.rows.clone() };
+        let mut segments: Vec<Segment> = self.tree.upwards(node).map(|(_, node)| segment(node)).collect();
         segments.reverse();
-        let node = self.node(node);
-        let snapshot = node.snapshot.as_ref().expect("the node was found with its snapshot");
-        let (fixed, logits) = (snapshot.fixed.clone(), snapshot.logits.clone());
-        Restore { position: node.position, segments, fixed, logits }
+        let node = self.tree.node(node);
+        let snapshot = node.value.snapshot.as_ref().expect("the snapshot is there");
+        Restore { position: node.position, segments, fixed: snapshot.fixed.clone(), logits: snapshot.logits.clone() }
     }
 
     /// Counts a prompt of `tokens`, of which `known` need not be computed.
@@ -214,59 +197,48 @@ impl Bank {
         self.counters.prompt_tokens += tokens as u64;
     }
 
+    /// What has been counted since the start, and what is there.
     pub fn counters(&self) -> BankCounters {
-        let free: usize = self.free.iter().map(BTreeSet::len).sum();
-        let snapshots = self.nodes.iter().flatten().filter(|node| node.snapshot.is_some()).count() as u64;
-        BankCounters { snapshots, used_pages: self.counters.pages - free as u64, ..self.counters }
+        let snapshots = self.tree.iter().filter(|(_, node)| node.value.snapshot.is_some()).count() as u64;
+        let used_pages = self.counters.pages - self.free.count() as u64;
+        BankCounters { snapshots, used_pages, ..self.counters }
     }
 
-    /// Makes room for a snapshot of the state after `ids`, which the caller copies right away.
+    /// Makes room for a snapshot of the state after `ids`, which the caller copies right away. If it is there, that is a use of it, and it gets the logits
+    /// unless it has some. The state before the first token is always there.
     pub fn take(&mut self, ids: &[u32], logits: Option<Arc<[f32]>>) -> Take {
-        let deepest = self.prefixes(ids).into_iter().max_by_key(|node| self.node(*node).position);
-        let same = deepest.filter(|node| self.node(*node).position == ids.len());
+        if ids.is_empty() {
+            return Take::Known;
+        }
+        let parent = self.tree.deepest(ids, |_| true);
+        let rows_from = parent.map_or(0, |node| self.tree.node(node).position);
+        let same = parent.filter(|_| rows_from == ids.len());
         if let Some(node) = same
-            && let Some(snapshot) = &mut self.node_mut(node).snapshot
+            && let Some(snapshot) = &mut self.tree.value_mut(node).snapshot
         {
-            snapshot.logits = logits.or(snapshot.logits.take());
+            snapshot.logits = snapshot.logits.take().or(logits);
             self.used(node);
             return Take::Known;
         }
-        let rows_from = deepest.map_or(0, |node| self.node(node).position);
-        let needs: Vec<(usize, usize)> = {
-            let shape = &self.shape;
-            let need = |card| (shape.row_pages(card, rows_from, ids.len()), shape.fixed_pages(card));
-            shape.cards.iter().map(need).collect()
-        };
-        if !self.make_room(&needs, deepest) {
+        let row_pages: Vec<usize> =
+            self.shape.cards.iter().map(|card| self.shape.row_pages(card, rows_from, ids.len())).collect();
+        let fixed_pages: Vec<usize> = self.shape.cards.iter().map(|card| self.shape.fixed_pages(card)).collect();
+        let needs: Vec<usize> =
+            row_pages.iter().zip(&fixed_pages).map(|(rows, fixed)| rows.saturating_add(*fixed)).collect();
+        if !self.make_room(&needs, parent) {
             self.counters.refused += 1;
             return Take::Refused;
         }
         self.counters.taken += 1;
-        let mut rows = Vec::with_capacity(needs.len());
-        let mut fixed = Vec::with_capacity(needs.len());
-        for (card, (row_pages, fixed_pages)) in needs.into_iter().enumerate() {
-            let mut pages = || self.free[card].pop_first().expect("room was made");
-            rows.push((0..row_pages).map(|_| pages()).collect::<Vec<u32>>());
-            fixed.push((0..fixed_pages).map(|_| pages()).collect::<Vec<u32>>());
-        }
-        let snapshot = Some(Snapshot { fixed: fixed.clone(), logits, uses: 0, value: 0.0, used: 0 });
+        let rows = self.free.take(row_pages.into_iter());
+        let fixed = self.free.take(fixed_pages.into_iter());
+        let snapshot = Some(Snapshot { fixed: fixed.clone(), logits, uses: 0, clock: 0.0, last_use: 0 });
         let node = match same {
             Some(node) => {
-                self.node_mut(node).snapshot = snapshot;
+                self.tree.value_mut(node).snapshot = snapshot;
                 node
             }
-            None => {
-                let own = ids[rows_from..].to_vec();
-                let node = Node {
-                    parent: deepest,
-                    ids: own,
-                    position: ids.len(),
-                    children: Vec::new(),
-                    rows: rows.clone(),
-                    snapshot,
-                };
-                self.insert(node)
-            }
+            None => self.tree.insert(parent, ids, Kept { rows: rows.clone(), snapshot }),
         };
         self.used(node);
         Take::Stored { rows_from, rows, fixed }
@@ -274,119 +246,79 @@ impl Bank {
 
     /// Drops the snapshot after exactly these tokens, if there is one.
     pub fn forget(&mut self, ids: &[u32]) {
-        let same = self.prefixes(ids).into_iter().find(|node| self.node(*node).position == ids.len());
-        if let Some(node) = same {
-            self.drop_snapshot(node);
-            self.prune(node, None);
+        let same = |node: &Node<Kept>| node.position == ids.len() && node.value.snapshot.is_some();
+        if let Some(node) = self.tree.deepest(ids, same) {
+            self.drop_snapshot(node, None);
         }
     }
 
-    fn node(&self, id: NodeId) -> &Node {
-        self.nodes[id.0].as_ref().expect("ids of the tree are of nodes that are in it")
+    /// Drops all snapshots.
+    pub fn clear(&mut self) {
+        self.tree.clear();
+        self.free = FreePages::new(self.shape.cards.iter().map(|card| card.pages));
     }
 
-    fn node_mut(&mut self, id: NodeId) -> &mut Node {
-        self.nodes[id.0].as_mut().expect("ids of the tree are of nodes that are in it")
-    }
-
-    fn insert(&mut self, node: Node) -> NodeId {
-        let parent = node.parent;
-        let empty = self.nodes.iter().position(Option::is_none);
-        let id = NodeId(empty.unwrap_or(self.nodes.len()));
-        match empty {
-            Some(at) => self.nodes[at] = Some(node),
-            None => self.nodes.push(Some(node)),
-        }
-        self.siblings(parent).push(id);
-        id
-    }
-
-    fn siblings(&mut self, parent: Option<NodeId>) -> &mut Vec<NodeId> {
-        match parent {
-            Some(parent) => &mut self.node_mut(parent).children,
-            None => &mut self.roots,
-        }
-    }
-
-    /// Counts a use of a snapshot, and values it anew.
-    fn used(&mut self, id: NodeId) {
+    /// Counts a use of a snapshot.
+    fn used(&mut self, node: NodeId) {
         self.uses += 1;
-        let node = self.node(id);
-        let mut above = node.parent;
-        while let Some(parent) = above
-            && self.node(parent).snapshot.is_none()
-        {
-            above = self.node(parent).parent;
-        }
-        let cost = node.position - above.map_or(0, |above| self.node(above).position);
-        let pages = |pages: &[Vec<u32>]| pages.iter().map(Vec::len).sum::<usize>();
-        let rows = pages(&node.rows);
-        let (clock, used) = (self.clock, self.uses);
-        if let Some(snapshot) = &mut self.node_mut(id).snapshot {
+        if let Some(snapshot) = &mut self.tree.value_mut(node).snapshot {
             snapshot.uses += 1;
-            snapshot.used = used;
-            let size = (rows + pages(&snapshot.fixed)).max(1);
-            snapshot.value = clock + snapshot.uses as f64 * cost as f64 / size as f64;
+            snapshot.clock = self.clock;
+            snapshot.last_use = self.uses;
         }
     }
 
-    /// Evicts until every card has so many pages free for rows and fixed pieces, but no rows of `keep` and of what is above it. Evicts nothing if that is
-    /// not enough.
-    fn make_room(&mut self, needs: &[(usize, usize)], keep: Option<NodeId>) -> bool {
-        let mut kept = BTreeSet::new();
-        let mut at = keep;
-        while let Some(id) = at {
-            kept.insert(id);
-            at = self.node(id).parent;
+    /// Evicts until every card has so many pages free, but no rows of `pinned` and of what is above it. Evicts nothing if that is not enough.
+    fn make_room(&mut self, needs: &[usize], pinned: Option<NodeId>) -> bool {
+        let mut most: Vec<usize> = self.shape.cards.iter().map(|card| card.pages).collect();
+        for (_, node) in pinned.into_iter().flat_map(|node| self.tree.upwards(node)) {
+            most.iter_mut().zip(&node.value.rows).for_each(|(most, rows)| *most -= rows.len());
         }
-        let kept_pages = |card: usize| kept.iter().map(|id| self.node(*id).rows[card].len()).sum::<usize>();
-        let mut fits = needs.iter().enumerate().map(|(card, (rows, fixed))| (card, rows + fixed));
-        if fits.any(|(card, need)| need + kept_pages(card) > self.shape.cards[card].pages) {
+        if needs.iter().zip(&most).any(|(need, most)| need > most) {
             return false;
         }
-        let lacks = |bank: &Bank| needs.iter().zip(&bank.free).any(|((rows, fixed), free)| rows + fixed > free.len());
-        while lacks(self) {
-            let snapshots = self
-                .nodes
-                .iter()
-                .enumerate()
-                .filter_map(|(id, node)| Some((NodeId(id), node.as_ref()?.snapshot.as_ref()?)));
-            let least = snapshots.min_by(|(_, a), (_, b)| a.value.total_cmp(&b.value).then(a.used.cmp(&b.used)));
-            let (victim, value) = least.map(|(id, snapshot)| (id, snapshot.value)).expect("what is not kept is enough");
+        while !self.free.has(needs) {
+            let snapshots = self.tree.iter().filter_map(|(id, node)| Some((id, node.value.snapshot.as_ref()?)));
+            let values = snapshots.map(|(id, snapshot)| (id, self.worth(id, snapshot, pinned), snapshot.last_use));
+            let least = values.min_by(|(_, a, a_use), (_, b, b_use)| a.total_cmp(b).then(a_use.cmp(b_use)));
+            let (victim, value, _) = least.expect("without snapshots, only the rows of the pinned path take pages");
             self.clock = self.clock.max(value);
             self.counters.evicted += 1;
-            self.drop_snapshot(victim);
-            self.prune(victim, Some(&kept));
+            self.drop_snapshot(victim, pinned);
         }
         true
     }
 
-    fn drop_snapshot(&mut self, id: NodeId) {
-        if let Some(snapshot) = self.node_mut(id).snapshot.take() {
-            self.give_back(snapshot.fixed);
-        }
+    /// The value by which snapshots are evicted, least first.
+    fn worth(&self, id: NodeId, snapshot: &Snapshot, pinned: Option<NodeId>) -> f64 {
+        let mut above = self.tree.upwards(id).skip(1).map(|(_, node)| node);
+        let base = above.find(|node| node.value.snapshot.is_some()).map_or(0, |node| node.position);
+        let cost = self.tree.node(id).position - base;
+        let rows = self.unneeded(id, pinned).map(|id| count(&self.tree.node(id).value.rows));
+        // Fixed pieces may take no page of the cards that have rows.
+        let size = (count(&snapshot.fixed) + rows.sum::<usize>()).max(1);
+        snapshot.clock + snapshot.uses as f64 * cost as f64 / size as f64
     }
 
-    /// Removes nodes that nothing needs, from `id` upwards.
-    fn prune(&mut self, mut id: NodeId, kept: Option<&BTreeSet<NodeId>>) {
-        loop {
-            let node = self.node(id);
-            if node.snapshot.is_some() || !node.children.is_empty() || kept.is_some_and(|kept| kept.contains(&id)) {
-                return;
-            }
-            let parent = node.parent;
-            self.siblings(parent).retain(|child| *child != id);
-            if let Some(node) = self.nodes[id.0].take() {
-                self.give_back(node.rows);
-            }
-            let Some(parent) = parent else { return };
-            id = parent;
-        }
+    /// Nodes, upwards from `id`, whose rows nothing needs without its snapshot.
+    fn unneeded(&self, id: NodeId, pinned: Option<NodeId>) -> impl Iterator<Item = NodeId> {
+        let path = self.tree.upwards(id).enumerate();
+        let unneeded = path.take_while(move |(above, (id, node))| {
+            // Above `id`, the child is the one that goes too.
+            let (children, snapshot) = if *above == 0 { (0, false) } else { (1, node.value.snapshot.is_some()) };
+            node.children == children && !snapshot && Some(*id) != pinned
+        });
+        unneeded.map(|(_, (id, _))| id)
     }
 
-    fn give_back(&mut self, pages: Vec<Vec<u32>>) {
-        for (free, pages) in self.free.iter_mut().zip(pages) {
-            free.extend(pages);
+    /// Drops a snapshot, and the rows that nothing needs then.
+    fn drop_snapshot(&mut self, id: NodeId, pinned: Option<NodeId>) {
+        let unneeded: Vec<NodeId> = self.unneeded(id, pinned).collect();
+        if let Some(snapshot) = self.tree.value_mut(id).snapshot.take() {
+            self.free.give_back(snapshot.fixed);
+        }
+        for id in unneeded {
+            self.free.give_back(self.tree.remove(id).value.rows);
         }
     }
 }
