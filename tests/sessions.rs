@@ -27,6 +27,7 @@ use bankshot::plan::{Options, PlanError, Split};
 use bankshot::quant::Format;
 use bankshot::session::{KeepError, Keeper, Sessions, SessionsOptions, TurnFile};
 use bankshot::state::{Store, marks};
+use bankshot::text::{Message, RenderOptions};
 use device_choice::test_device;
 use random::Random;
 
@@ -464,4 +465,192 @@ fn snapshots_are_taken_behind_turns() {
     assert_eq!(marks(&ids, 150, &ends, None), [221, 231]);
     assert_eq!(marks(&ids[..1], 0, &ends, Some(1)), [0; 0]);
     assert_eq!(marks(&[], 0, &ends, Some(1)), [0; 0]);
+}
+
+#[test]
+fn a_system_prompt_is_computed_once() {
+    let model = model("demo");
+    let template = model.chat_template().unwrap().unwrap();
+    let message = |role: &str, content: &str| Message { role: role.to_owned(), content: content.to_owned() };
+    let system = message("system", &"You are a careful assistant who answers in one sentence. ".repeat(8));
+    let prompt = |turns: &[Message]| {
+        let messages: Vec<Message> = [&system].into_iter().chain(turns).cloned().collect();
+        let options = RenderOptions { add_generation_prompt: true, enable_thinking: Some(false) };
+        model.tokenizer().encode(&template.render(&messages, options).unwrap(), true).unwrap()
+    };
+    let bank = Options { host_bank_bytes: 32 << 20, bank_every: 0, ..options(KvType::F16) };
+    let mut engine = engine_on(&model, 1, bank);
+    let first = prompt(&[message("user", "Hello!")]);
+    assert_eq!(engine.prompt(&first).unwrap(), 0);
+    let end = first.iter().position(|id| model.tokenizer().stop_ids().contains(id)).unwrap() + 1;
+    assert!(end > 64, "{end}");
+    // Another user: the system prompt is there. The same one goes on: all but what stands behind the last turn is.
+    let other = prompt(&[message("user", "Repeat after me: silver garden tiger")]);
+    assert_eq!(engine.prompt(&other).unwrap(), end);
+    assert!(logits(&engine) == fresh(&model, &other));
+    let turns = [message("user", "Hello!"), message("assistant", "Hello!"), message("user", "Hello again!")];
+    let second = prompt(&turns);
+    let last = first.iter().rposition(|id| model.tokenizer().stop_ids().contains(id)).unwrap() + 1;
+    assert!(engine.prompt(&second).unwrap() >= last && last > end);
+    assert!(logits(&engine) == fresh(&model, &second));
+}
+
+/// Names in a folder of sessions.
+fn names(folder: &Path) -> Vec<String> {
+    Store::open(folder).unwrap().list().unwrap().into_iter().map(|entry| entry.name).collect()
+}
+
+#[test]
+fn turns_are_saved_whatever_became_of_the_files() {
+    let model = model("qwen35");
+    let mut engine = engine(&model);
+    let turn = |engine: &mut Engine| {
+        let more = prompt(engine.position() as u32, 3);
+        engine.feed(&more).unwrap();
+    };
+    let check = |engine: &Engine, keeper: &Keeper, name: &str| {
+        let loaded = keeper.store().load(name, keeper.identity(), engine.layout(), CONTEXT).unwrap();
+        assert_eq!(loaded.image.ids, engine.ids(), "{name}");
+    };
+    let begin = |engine: &mut Engine| {
+        let folder = tempfile::tempdir().unwrap();
+        let keeper = keeper(folder.path(), engine);
+        engine.reset().unwrap();
+        engine.feed(&prompt(1, 20)).unwrap();
+        (folder, keeper)
+    };
+    // Many turns: deltas, and a whole state now and then. What nothing needs is deleted.
+    let (folder, keeper) = begin(&mut engine);
+    let mut file = TurnFile::new("talk", false, None);
+    let mut most = 0;
+    for _ in 0..12 {
+        turn(&mut engine);
+        file.save(&keeper, &mut engine, None).unwrap();
+        check(&engine, &keeper, "talk");
+        most = most.max(names(folder.path()).len());
+    }
+    assert_eq!(most, 5);
+    // What another session needs of it stays, and neither is in the other's way.
+    let fork = TurnFile::restore(&keeper, &mut engine, "talk", false).unwrap().1.base;
+    let (mut file, talk) = (TurnFile::restore(&keeper, &mut engine, "talk", true).unwrap().0, fork.ids.clone());
+    turn(&mut engine);
+    TurnFile::new("fork", false, Some(fork)).save(&keeper, &mut engine, None).unwrap();
+    let forked = engine.ids().to_vec();
+    for _ in 0..7 {
+        engine.prompt(&[&talk[..], &[9]].concat()).unwrap();
+        turn(&mut engine);
+        file.save(&keeper, &mut engine, None).unwrap();
+        check(&engine, &keeper, "talk");
+        // Another branch each time, so that what is saved is no delta.
+        engine.reset().unwrap();
+    }
+    keeper.restore(&mut engine, "fork").unwrap();
+    assert_eq!(engine.ids(), forked);
+    // Left over from a kill between a whole state and the deletion of what it replaced.
+    let (folder, keeper) = begin(&mut engine);
+    let mut file = TurnFile::new("talk", false, None);
+    for _ in 0..4 {
+        turn(&mut engine);
+        file.save(&keeper, &mut engine, None).unwrap();
+    }
+    keeper.store().duplicate("talk", "talk.turn-7").unwrap();
+    let (mut file, _) = TurnFile::restore(&keeper, &mut engine, "talk", false).unwrap();
+    for _ in 0..8 {
+        turn(&mut engine);
+        file.save(&keeper, &mut engine, None).unwrap();
+        check(&engine, &keeper, "talk");
+    }
+    assert!(names(folder.path()).len() <= 5);
+    // Deleted meanwhile: the whole state is written again. Saved by another program: nothing of it is lost.
+    TurnFile::delete(&keeper, "talk").unwrap();
+    assert_eq!(names(folder.path()), [""; 0]);
+    turn(&mut engine);
+    file.save(&keeper, &mut engine, None).unwrap();
+    check(&engine, &keeper, "talk");
+    let base = keeper.restore(&mut engine, "talk").unwrap().base;
+    let (mut other, _) = TurnFile::restore(&keeper, &mut engine, "talk", false).unwrap();
+    turn(&mut engine);
+    other.save(&keeper, &mut engine, None).unwrap();
+    let theirs = engine.ids().to_vec();
+    turn(&mut engine);
+    let error = file.save(&keeper, &mut engine, None).unwrap_err();
+    assert!(matches!(error, KeepError::Changed { .. }), "{error}");
+    keeper.restore(&mut engine, "talk").unwrap();
+    assert_eq!(engine.ids(), theirs);
+    assert!(base.is_beginning_of(&theirs));
+    // A name too long for a second one, and names that only these files have.
+    let name = "n".repeat(125);
+    let mut file = TurnFile::new(&name, false, None);
+    for _ in 0..3 {
+        turn(&mut engine);
+        file.save(&keeper, &mut engine, None).unwrap();
+        check(&engine, &keeper, &name);
+    }
+    let error = keeper.save(&mut engine, "talk.turn-3", None, false, None).unwrap_err();
+    assert!(matches!(error, KeepError::Reserved { .. }), "{error}");
+    // What has not grown is saved whole.
+    let base = keeper.restore(&mut engine, "talk").unwrap().base;
+    keeper.save(&mut engine, "copy", None, false, Some(&base)).unwrap();
+    assert_eq!(keeper.store().inspect("copy", false).unwrap().from, 0);
+}
+
+#[test]
+fn sessions_that_change_their_mind_are_not_mixed_up() {
+    let (folder, model) = (tempfile::tempdir().unwrap(), model("qwen35"));
+    let engine = with_bank(&model, 1, None, 3);
+    let keeper = keeper(folder.path(), &engine);
+    let mut sessions = Sessions::new(engine, keeper, SessionsOptions { idle: Duration::ZERO, compress: false });
+    let ids = prompt(5, 100);
+    sessions.prompt("a", &ids).unwrap();
+    sessions.end_turn("a", None).unwrap();
+    // Shorter than what is saved, twice; and as long again, which is no saved turn.
+    let mut edited = [&ids[..60], &[250, 251]].concat();
+    sessions.prompt("a", &edited).unwrap();
+    edited.extend(prompt(6, 38));
+    sessions.prompt("a", &edited).unwrap();
+    assert_eq!((edited.len(), sessions.park_idle()), (100, Vec::new()));
+    assert!(logits(sessions.engine()) == fresh(&model, &edited));
+    // Another session that was never saved can be deleted, and be no name of a turn.
+    sessions.prompt("b", &ids[..50]).unwrap();
+    sessions.delete("b").unwrap();
+    assert!(sessions.ids("b").is_none());
+    let error = sessions.prompt("a.turn-1", &ids).unwrap_err();
+    assert!(matches!(error, KeepError::Reserved { .. }), "{error}");
+    sessions.end_turn("a", None).unwrap();
+    assert_eq!(sessions.park_idle(), ["a"]);
+    sessions.step("a", 7).unwrap();
+    edited.push(7);
+    assert!(logits(sessions.engine()) == fresh(&model, &edited));
+}
+
+#[test]
+fn a_snapshot_has_one_id_however_it_was_computed() {
+    let (folder, model) = (tempfile::tempdir().unwrap(), model("qwen4exp"));
+    let mut engine = with_bank(&model, 1, None, 3);
+    let keeper = keeper(folder.path(), &engine);
+    for tokens in [10, 11, 12, 13] {
+        let ids = prompt(8, tokens);
+        let mut found = Vec::new();
+        for way in 0..3 {
+            engine.reset().unwrap();
+            match way {
+                0 => {
+                    engine.feed(&ids).unwrap();
+                }
+                1 => {
+                    for id in &ids {
+                        engine.feed(&[*id]).unwrap();
+                    }
+                }
+                _ => {
+                    // From a snapshot, after another sequence left its own index keys.
+                    engine.prompt(&ids[..9]).unwrap();
+                    engine.prompt(&prompt(3, 7)).unwrap();
+                    engine.prompt(&ids).unwrap();
+                }
+            }
+            found.push(keeper.save(&mut engine, &format!("{tokens}-{way}"), None, false, None).unwrap().id);
+        }
+        assert!(found.iter().all(|id| *id == found[0]), "{tokens} tokens: {found:?}");
+    }
 }

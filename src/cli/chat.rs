@@ -8,7 +8,7 @@ use rustyline::error::ReadlineError;
 use serde::{Deserialize, Serialize};
 
 use super::args::ChatArgs;
-use super::engine::{CONTEXT, Opened, open_engine, open_model};
+use super::engine::{CONTEXT, Opened, SpareBank, open_engine_with, open_model};
 use super::generate::{Finish, generate};
 use super::output::Output;
 use super::run::{check_length, summary};
@@ -17,7 +17,6 @@ use super::{Done, interrupt};
 use crate::device::host_free_bytes;
 use crate::exec::{Engine, EngineError};
 use crate::load::Model;
-use crate::model::Census;
 use crate::session::{KeepError, Keeper, TurnFile};
 use crate::state::Store;
 use crate::text::{ChatTemplate, Message, RenderOptions, TextError};
@@ -68,11 +67,8 @@ pub fn chat(args: &ChatArgs, output: &mut Output) -> Result<Done> {
     if let Some(beginning) = &beginning {
         check_length(beginning.tokens, 0, context.min(limit))?;
     }
-    let mut engine_args = args.engine.clone();
-    if engine_args.plan.bank_budget.or(engine_args.plan.host_bank_budget).is_none() {
-        engine_args.plan.host_bank_budget = Some(bank_bytes(&model));
-    }
-    let Opened { engine, records, .. } = open_engine(model, &engine_args, context)?;
+    let spare = SpareBank { bytes: BANK_BYTES.min(host_free_bytes().unwrap_or(0) / BANK_PART) };
+    let Opened { engine, records, .. } = open_engine_with(model, &args.engine, context, spare)?;
     let mut talk = Talk::begin(engine, template, args, beginning)?;
     let mut reader = Reader::new()?;
     if reader.is_terminal() {
@@ -123,12 +119,6 @@ fn message(role: &str, content: &str) -> Message {
     Message { role: role.to_owned(), content: content.to_owned() }
 }
 
-/// Memory for snapshots: none if it would not hold two.
-fn bank_bytes(model: &Model) -> u64 {
-    let bytes = BANK_BYTES.min(host_free_bytes().unwrap_or(0) / BANK_PART);
-    if bytes >= 2 * Census::of(model.bound()).state.fixed { bytes } else { 0 }
-}
-
 /// Whether nothing can be answered any more, or nobody can read it, or the template is still at work and has to be ended.
 fn ends_chat(error: &anyhow::Error) -> bool {
     let engine = match error.downcast_ref::<KeepError>() {
@@ -161,6 +151,7 @@ impl Talk {
         if let Some(beginning) = beginning {
             let (from, keeper) = (beginning.name, Keeper::new(beginning.store, &engine)?);
             let compress = args.session.compress;
+            name.iter().try_for_each(|name| keeper.check_name(name))?;
             let (same, restored) = TurnFile::restore(&keeper, &mut engine, from, compress)?;
             let Some(notes) = restored.notes else {
                 bail!(
@@ -176,6 +167,7 @@ impl Talk {
             });
         } else if let (Some(name), Some(dir)) = (name, &args.session.session_dir) {
             let keeper = Keeper::new(Store::open(dir)?, &engine)?;
+            keeper.check_name(name)?;
             file = Some((keeper, TurnFile::new(name, args.session.compress, None)));
         }
         Ok(Talk { engine, template, conversation, file })

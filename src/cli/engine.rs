@@ -38,8 +38,19 @@ pub struct Opened {
     pub records: Records,
 }
 
+/// Host memory that snapshots may have if nobody said how much, and if nothing else has to give way for it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SpareBank {
+    pub bytes: u64,
+}
+
 /// Loads a model onto the cards that the arguments name.
 pub fn open_engine(model: Model, args: &EngineArgs, context: usize) -> Result<Opened> {
+    open_engine_with(model, args, context, SpareBank::default())
+}
+
+/// The same, with snapshots if the plan is no other with them.
+pub fn open_engine_with(model: Model, args: &EngineArgs, context: usize, spare: SpareBank) -> Result<Opened> {
     let begin = Instant::now();
     if let Some(list) = &args.check_sums {
         let mut reporter = Reporter::new(String::new());
@@ -56,7 +67,15 @@ pub fn open_engine(model: Model, args: &EngineArgs, context: usize) -> Result<Op
         // The plan's estimate chooses the split, as `plan` prints it.
         inventory = exec::measured(inventory, &cards)?;
     }
-    let plan = Plan::fit(model.bound(), options(&args.plan, context), &inventory)?;
+    let asked = options(&args.plan, context);
+    let mut plan = Plan::fit(model.bound(), asked, &inventory)?;
+    if args.plan.bank_budget.or(args.plan.host_bank_budget).is_none() && spare.bytes > 0 {
+        let with_bank = Options { host_bank_bytes: spare.bytes, ..asked };
+        match Plan::fit(model.bound(), with_bank, &inventory) {
+            Ok(with) if (with.split, with.misses) == (plan.split, plan.misses) => plan = with,
+            _ => {}
+        }
+    }
     if args.save_expert_profile.is_some() && plan.spec.experts.is_none() {
         bail!("--save-expert-profile: expected a model with routed experts");
     }

@@ -70,6 +70,8 @@ impl Kept {
             None => (Store::open(dir)?, None),
         };
         let keeper = Keeper::new(store, engine)?;
+        // Before anything is computed that could not be saved.
+        args.save.iter().try_for_each(|name| keeper.check_name(name))?;
         let base = restored.map(|name| keeper.restore(engine, name)).transpose()?.map(|restored| restored.base);
         Ok(Some(Kept { keeper, base, name: args.save.clone(), compress: args.compress }))
     }
@@ -97,9 +99,8 @@ pub fn take_in(engine: &mut Engine, answer: &Answer) -> Result<bool> {
 
 /// Saves under a name; what other sessions need under this name stays, and is an error.
 fn save_as(keeper: &Keeper, engine: &mut Engine, name: &str, compress: bool, base: Option<&Base>) -> Result<Saved> {
-    // A session cannot be a delta of what it replaces.
-    let replaced = keeper.store().inspect(name, false).ok().map(|info| info.id);
-    let base = base.filter(|base| Some(base.id) != replaced);
+    // A session cannot be a delta of what it replaces, or of what needs that.
+    let base = base.filter(|_| keeper.store().inspect(name, false).is_err());
     Ok(keeper.save(engine, name, None, compress, base)?)
 }
 

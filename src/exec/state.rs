@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::card::CardRun;
 use super::{Engine, EngineError};
-use crate::plan::{CardPlan, Extent, Plan, Region, StateItem};
+use crate::plan::{CardPlan, Extent, Plan, Region, StateItem, StateKind};
 use crate::state::{Bank, BankShape, CardShape, Image, Layout, Take, marks};
 
 /// The bank of a plan, if it books pages for one.
@@ -74,6 +74,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::feed`]; when an id is refused, the sequence is as it was.
     pub fn prompt(&mut self, ids: &[u32]) -> Result<usize, EngineError> {
+        self.guarded(|_| Ok(()))?;
         self.check_ids(0, ids)?;
         let live = self.live(ids);
         let found = self.bank.as_ref().and_then(|bank| bank.find(ids)).filter(|found| found.position > live);
@@ -190,6 +191,12 @@ impl Engine {
                 let mut bytes = vec![0; region.bytes as usize];
                 if !bytes.is_empty() {
                     engine.cards[card].get(&mut bytes, region)?;
+                }
+                if piece.kind == StateKind::IndexTail {
+                    // Rows that the open block does not have yet are left from an earlier one.
+                    let ratio = engine.layout.block_tokens(piece.layer).max(1);
+                    let used = bytes.len() / ratio * (position % ratio);
+                    bytes[used..].fill(0);
                 }
                 pieces.push(bytes);
             }

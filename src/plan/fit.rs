@@ -248,7 +248,7 @@ fn slots(
     let all = one_each * experts.count as u64;
     // Where the card's memory is the host's, the experts of a layer that are read from the file need a place in it too.
     let largest = plan.experts.iter().map(|layer| layer.slots.slot_bytes).max().unwrap_or(0);
-    let shared = HOST_RESERVE_BYTES + largest * experts.count as u64;
+    let shared = HOST_RESERVE_BYTES + largest * experts.count as u64 + options.host_bank_bytes;
     let usual = if facts.in_host_memory && all > free { free.saturating_sub(shared).max(one_each) } else { free };
     let wanted = all.min(options.expert_bytes.unwrap_or(usual));
     if wanted > free {

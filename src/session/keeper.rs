@@ -1,6 +1,7 @@
 //! An engine's sequence to a folder of sessions and back.
 
 use super::KeepError;
+use super::turns::turn_of;
 use crate::exec::Engine;
 use crate::state::{Extras, Identity, Saved, SnapshotId, Store};
 use crate::text::Detokenizer;
@@ -16,6 +17,13 @@ pub struct Keeper {
 pub struct Base {
     pub id: SnapshotId,
     pub ids: Vec<u32>,
+}
+
+impl Base {
+    /// Whether a sequence begins with it and goes on.
+    pub fn is_beginning_of(&self, ids: &[u32]) -> bool {
+        ids.len() > self.ids.len() && ids.starts_with(&self.ids)
+    }
 }
 
 /// What was restored.
@@ -41,10 +49,22 @@ impl Keeper {
         &self.identity
     }
 
-    /// Saves the engine's sequence, as a delta of `base` if that is a beginning of it and still there.
+    /// Whether a session can have this name.
     ///
     /// # Errors
-    /// When the state does not fit host memory, the folder cannot take it, or a device fails.
+    /// With what is wrong with it.
+    pub fn check_name(&self, name: &str) -> Result<(), KeepError> {
+        Store::check_name(name)?;
+        match turn_of(name) {
+            Some(_) => Err(KeepError::Reserved { name: name.to_owned() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Saves the engine's sequence, as a delta of `base` if it begins with that and goes on.
+    ///
+    /// # Errors
+    /// When the state does not fit host memory, the base is not in the folder, the folder cannot take it, or a device fails.
     pub fn save(
         &self,
         engine: &mut Engine,
@@ -53,7 +73,18 @@ impl Keeper {
         compress: bool,
         base: Option<&Base>,
     ) -> Result<Saved, KeepError> {
-        let base = base.filter(|base| engine.ids().starts_with(&base.ids));
+        self.check_name(name)?;
+        self.write(engine, name, notes, compress, base.filter(|base| base.is_beginning_of(engine.ids())))
+    }
+
+    pub(super) fn write(
+        &self,
+        engine: &mut Engine,
+        name: &str,
+        notes: Option<&[u8]>,
+        compress: bool,
+        base: Option<&Base>,
+    ) -> Result<Saved, KeepError> {
         let image = engine.image(base.map_or(0, |base| base.ids.len()))?;
         let text = text_of(engine, &image.ids);
         let extras = Extras { text: &text, notes, compress, ..Extras::default() };

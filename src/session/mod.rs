@@ -22,6 +22,15 @@ pub enum KeepError {
     Load(#[from] LoadError),
     #[error(transparent)]
     Session(#[from] SessionError),
+    /// Names of the kind that [`TurnFile`] gives.
+    #[error(
+        "session '{name}': expected another name: those that end with `.turn-` and a number belong to sessions that are saved turn by turn"
+    )]
+    Reserved { name: String },
+    #[error(
+        "session '{name}': expected the state that was saved last, found another: a program saved under this name meanwhile"
+    )]
+    Changed { name: String },
     #[error("session '{name}': expected the name of a session, found none of this name")]
     Unknown { name: String },
 }

@@ -19,7 +19,8 @@ pub struct SessionsOptions {
 ///
 /// A session is saved at the end of each of its turns, so that a crash loses at most the turn in flight. Between turns its state may be that of the
 /// engine, a snapshot in the bank, or the file alone; the next use takes the nearest, and a file that does not fit is an error, never a silent
-/// computation from the start. A parked session holds no memory at all.
+/// computation from the start. A parked session gives up its tokens and the snapshot at its end; the bank's other snapshots are evicted as they are
+/// used less.
 pub struct Sessions {
     engine: Engine,
     keeper: Keeper,
@@ -34,8 +35,6 @@ struct Session {
     ids: Vec<u32>,
     notes: Option<Vec<u8>>,
     file: TurnFile,
-    /// Tokens that the file has.
-    saved: usize,
     used: Instant,
 }
 
@@ -77,8 +76,7 @@ impl Sessions {
         }
         self.leave()?;
         let (file, restored) = TurnFile::restore(&self.keeper, &mut self.engine, name, self.options.compress)?;
-        let (ids, saved) = (restored.base.ids.clone(), restored.base.ids.len());
-        let session = Session { ids, notes: restored.notes, file, saved, used: Instant::now() };
+        let session = Session { ids: restored.base.ids, notes: restored.notes, file, used: Instant::now() };
         self.open.insert(name.to_owned(), session);
         self.live = Some(name.to_owned());
         Ok(true)
@@ -91,13 +89,15 @@ impl Sessions {
     /// As [`Sessions::open`] and [`Engine::prompt`].
     pub fn prompt(&mut self, name: &str, ids: &[u32]) -> Result<usize, KeepError> {
         if !self.open(name)? {
+            self.keeper.check_name(name)?;
             let file = TurnFile::new(name, self.options.compress, None);
-            let session = Session { ids: Vec::new(), notes: None, file, saved: 0, used: Instant::now() };
+            let session = Session { ids: Vec::new(), notes: None, file, used: Instant::now() };
             self.open.insert(name.to_owned(), session);
         }
         let session = self.session(name)?;
         // What the file has is worth reading if it leads further than what is in memory.
-        let stored = if ids.starts_with(&session.ids[..session.saved]) { session.saved } else { 0 };
+        let saved = session.file.saved_ids();
+        let stored = if ids.starts_with(saved) { saved.len() } else { 0 };
         self.enter(name)?;
         if stored > self.engine.known(ids) {
             self.keeper.restore(&mut self.engine, name)?;
@@ -142,14 +142,14 @@ impl Sessions {
         let session = self.open.get_mut(name).ok_or_else(|| KeepError::Unknown { name: name.to_owned() })?;
         session.file.save(&self.keeper, &mut self.engine, notes)?;
         session.notes = notes.map(<[u8]>::to_vec);
-        (session.saved, session.used) = (ids.len(), Instant::now());
+        session.used = Instant::now();
         Ok(())
     }
 
     /// Parks the sessions that were not used for long; their names. Those in the middle of a turn stay.
     pub fn park_idle(&mut self) -> Vec<String> {
         let idle = self.options.idle;
-        let parks = |session: &Session| session.used.elapsed() >= idle && session.saved == session.ids.len();
+        let parks = |session: &Session| session.used.elapsed() >= idle && session.file.saved_ids() == session.ids;
         let names: Vec<String> =
             self.open.iter().filter(|(_, session)| parks(session)).map(|(name, _)| name.clone()).collect();
         for name in &names {
@@ -163,7 +163,10 @@ impl Sessions {
     /// # Errors
     /// When another session needs the file.
     pub fn delete(&mut self, name: &str) -> Result<(), KeepError> {
-        TurnFile::delete(&self.keeper, name)?;
+        match TurnFile::delete(&self.keeper, name) {
+            Err(KeepError::Session(SessionError::NotFound { .. })) if self.open.contains_key(name) => {}
+            result => result?,
+        }
         self.forget(name);
         Ok(())
     }

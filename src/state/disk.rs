@@ -2,19 +2,19 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::SystemTime;
 
 /// What a folder of sessions asks of the operating system.
 pub trait Disk: Send + Sync {
-    /// Creates a folder and those above it, if they are missing.
+    /// Creates a folder that only its owner can read, and those above it, if they are missing.
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
     /// Names of all that is in a folder; those that are not UTF-8 are left out.
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
     /// Opens a regular file to be read. Must not wait for a writer, as a pipe would.
     fn open(&self, path: &Path) -> io::Result<Box<dyn ReadFile>>;
-    /// Creates a file, or empties it.
+    /// Creates a file that only its owner can read, or empties it.
     fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>>;
     fn set_modified(&self, path: &Path, time: SystemTime) -> io::Result<()>;
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
@@ -53,7 +53,14 @@ pub struct RealDisk;
 
 impl Disk for RealDisk {
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
-        fs::create_dir_all(dir)
+        if dir.is_dir() {
+            return Ok(());
+        }
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        match dir.parent() {
+            Some(parent) if parent != Path::new("") => self.sync_dir(parent),
+            _ => self.sync_dir(Path::new(".")),
+        }
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
@@ -69,7 +76,8 @@ impl Disk for RealDisk {
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
-        Ok(Box::new(File::create(path)?))
+        let mut options = File::options();
+        Ok(Box::new(options.write(true).create(true).truncate(true).mode(0o600).open(path)?))
     }
 
     fn set_modified(&self, path: &Path, time: SystemTime) -> io::Result<()> {

@@ -47,6 +47,15 @@ impl Layout {
         &self.pieces
     }
 
+    /// Tokens of a layer's blocks of pooled index keys; 0 if it has none.
+    pub fn block_tokens(&self, layer: usize) -> usize {
+        let pooled = self.pieces.iter().find(|piece| piece.layer == layer && piece.kind == StateKind::PooledKeys);
+        match pooled.map(|piece| piece.extent) {
+            Some(Extent::Rows { tokens_per_row, .. }) => tokens_per_row,
+            _ => 0,
+        }
+    }
+
     /// Bytes of all fixed pieces.
     pub fn fixed_bytes(&self) -> u64 {
         self.pieces.iter().filter(|piece| piece.is_fixed()).map(|piece| piece.bytes(0, 0)).sum()

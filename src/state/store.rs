@@ -133,6 +133,14 @@ impl Store {
         self
     }
 
+    /// Whether a session can have this name.
+    ///
+    /// # Errors
+    /// With what is wrong with it.
+    pub fn check_name(name: &str) -> Result<(), SessionError> {
+        check_name(name)
+    }
+
     pub fn dir(&self) -> &Path {
         &self.dir
     }
