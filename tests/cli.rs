@@ -481,6 +481,7 @@ fn a_saved_run_goes_on_as_if_it_had_not_stopped() {
     let text = failure(&["run", MODEL, "--session-dir", &dir, "--restore", "first", "-n", "2", "--save", "first"]);
     assert!(text.contains("session first: ") && text.contains("second"), "{text}");
     run(&["--restore", "second", "-n", "2", "--save", "second"]);
+    run(&["--restore", "first", "-n", "9", "--save", "second", "--replace"]);
     assert_eq!(json(&["session", "inspect", "second", "--session-dir", &dir, "--json"])["tokens"], 23);
 }
 
@@ -527,6 +528,11 @@ fn bad_sessions_are_named() {
     assert!(text.contains("session b: expected a file ") && text.contains("found none"), "{text}");
     let text = run(&["-p", "x", "-n", "1", "--save", "../a"]);
     assert!(text.contains("session name \"../a\": expected "), "{text}");
+    for command in ["run", "chat"] {
+        let prompt: &[&str] = if command == "run" { &["-p", "x"] } else { &[] };
+        let text = failure(&[&[command, MODEL, "--session-dir", &dir, "--save", "a"], prompt].concat());
+        assert!(text.contains("session 'a': expected a new name, found one that is there: --restore"), "{text}");
+    }
     let text = run(&["--restore", "a", "-n", "1", "--ctx", "3"]);
     assert!(text.contains("the session has ") && text.contains("expected at most 3"), "{text}");
     let text = run(&["--restore", "a", "-n", "1", "--kv", "f32"]);

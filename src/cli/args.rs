@@ -252,6 +252,9 @@ pub struct SessionArgs {
     /// Begin with this session
     #[arg(long, value_name = "NAME", requires = "session_dir")]
     pub restore: Option<String>,
+    /// Replace a session of that name; one that the command began with is replaced without it
+    #[arg(long, requires = "save")]
+    pub replace: bool,
     /// Compress what is saved
     #[arg(long, requires = "save")]
     pub compress: bool,
@@ -293,6 +296,9 @@ pub struct SessionSaveArgs {
     /// Session that the prompt follows: what is saved is then only what it has more
     #[arg(long, value_name = "NAME")]
     pub restore: Option<String>,
+    /// Replace a session of that name
+    #[arg(long)]
+    pub replace: bool,
     /// Compress what is saved
     #[arg(long)]
     pub compress: bool,

@@ -12,7 +12,7 @@ use super::engine::{CONTEXT, Opened, SpareBank, open_engine_with, open_model};
 use super::generate::{Finish, generate};
 use super::output::Output;
 use super::run::{check_length, summary};
-use super::session::{Beginning, take_in};
+use super::session::{Beginning, check_save, take_in};
 use super::{Done, interrupt};
 use crate::device::host_free_bytes;
 use crate::exec::{Engine, EngineError};
@@ -151,7 +151,7 @@ impl Talk {
         if let Some(beginning) = beginning {
             let (from, keeper) = (beginning.name, Keeper::new(beginning.store, &engine)?);
             let compress = args.session.compress;
-            name.iter().try_for_each(|name| keeper.check_name(name))?;
+            check_save(&keeper, &args.session)?;
             let (same, restored) = TurnFile::restore(&keeper, &mut engine, from, compress)?;
             let Some(notes) = restored.notes else {
                 bail!(
@@ -167,7 +167,7 @@ impl Talk {
             });
         } else if let (Some(name), Some(dir)) = (name, &args.session.session_dir) {
             let keeper = Keeper::new(Store::open(dir)?, &engine)?;
-            keeper.check_name(name)?;
+            check_save(&keeper, &args.session)?;
             file = Some((keeper, TurnFile::new(name, args.session.compress, None)));
         }
         Ok(Talk { engine, template, conversation, file })

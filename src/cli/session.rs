@@ -70,8 +70,7 @@ impl Kept {
             None => (Store::open(dir)?, None),
         };
         let keeper = Keeper::new(store, engine)?;
-        // Before anything is computed that could not be saved.
-        args.save.iter().try_for_each(|name| keeper.check_name(name))?;
+        check_save(&keeper, args)?;
         let base = restored.map(|name| keeper.restore(engine, name)).transpose()?.map(|restored| restored.base);
         Ok(Some(Kept { keeper, base, name: args.save.clone(), compress: args.compress }))
     }
@@ -85,6 +84,19 @@ impl Kept {
         let saved = save_as(&self.keeper, engine, name, self.compress, self.base.as_ref())?;
         Ok(Some(saved))
     }
+}
+
+/// Whether what will be computed can be saved under its name.
+pub fn check_save(keeper: &Keeper, args: &SessionArgs) -> Result<()> {
+    let Some(name) = &args.save else { return Ok(()) };
+    keeper.check_name(name)?;
+    let is_there = !matches!(keeper.store().inspect(name, false), Err(SessionError::NotFound { .. }));
+    if is_there && !args.replace && args.restore.as_ref() != Some(name) {
+        bail!(
+            "session '{name}': expected a new name, found one that is there: --restore goes on with it, --replace replaces it"
+        );
+    }
+    Ok(())
 }
 
 /// Computes the answer's last token, which was chosen and nothing more, so that a saved sequence continues behind it. False if the context is full.
@@ -126,6 +138,7 @@ fn save(args: &SessionSaveArgs, output: &mut Output) -> Result<()> {
         session_dir: Some(args.dir.session_dir.clone()),
         save: Some(args.name.clone()),
         restore: args.restore.clone(),
+        replace: args.replace,
         compress: args.compress,
     };
     if let Some(kept) = Kept::begin(&mut engine, &session, beginning)? {
