@@ -16,7 +16,9 @@ mod util;
 use std::path::PathBuf;
 
 fn main() {
-    for watched in ["build.rs", "build", "sycl-kernels", "include"] {
+    // Not the folder `build` itself: changes of `build/package` do not concern this build.
+    let modules = ["build/host.rs", "build/kernels.rs", "build/provision.rs", "build/toolchain.rs", "build/util.rs"];
+    for watched in ["build.rs", "sycl-kernels", "include"].iter().chain(&modules) {
         println!("cargo:rerun-if-changed={watched}");
     }
     if let Err(message) = run() {

@@ -29,6 +29,8 @@ pub fn compile(root: &Path, out: &Path, toolchain: &Toolchain) -> Result<(), Str
     build.cpp(true).std("c++17").cargo_metadata(false).warnings(true).extra_warnings(true);
     build.opt_level(2).pic(true).include(root.join("include"));
     build.define("SYCL_DISABLE_FSYCL_SYCLHPP_WARNING", None).flag("-fvisibility=hidden");
+    // Unique symbols cannot be made local, as they are in the static library.
+    build.flag_if_supported("-fno-gnu-unique");
     for include in toolchain.include() {
         build.flag("-isystem").flag(include);
     }
@@ -78,7 +80,8 @@ pub fn link(toolchain: &Toolchain) {
     println!("cargo:rustc-link-lib=dylib=sycl");
     println!("cargo:rustc-link-lib=dylib=stdc++");
     println!("cargo:rustc-link-lib=dylib=dl");
-    println!("cargo:rustc-link-arg=-Wl,-rpath,{}", lib.display());
+    // The old kind of rpath also serves the libraries that libOpenCL needs, which names no folder itself.
+    println!("cargo:rustc-link-arg=-Wl,--disable-new-dtags,-rpath,{}", lib.display());
     // Link arguments reach this package only. A build script of a program that uses the library finds the folder in
     // DEP_BANKSHOT_XK_LIB.
     println!("cargo:lib={}", lib.display());

@@ -23,14 +23,28 @@ const std::string &library_folder() {
     return folder;
 }
 
+static std::string own_opencl_driver() {
+    return library_folder() + "libintelocl.so";
+}
+
 // The OpenCL loader knows no driver by default; point it to the one that came with libsycl.
 static void choose_opencl_driver() {
     if (std::getenv("OCL_ICD_FILENAMES") != nullptr || std::getenv("OCL_ICD_VENDORS") != nullptr) {
         return;
     }
-    const std::string driver = library_folder() + "libintelocl.so";
+    const std::string driver = own_opencl_driver();
     if (!library_folder().empty() && std::ifstream(driver).good()) {
         setenv("OCL_ICD_FILENAMES", driver.c_str(), 0);
+    }
+}
+
+// That driver reads its own path only up to the first space, and then finds none of the files beside it.
+static void check_opencl_driver(const sycl::device &device) {
+    const char *chosen = std::getenv("OCL_ICD_FILENAMES");
+    const std::string driver = own_opencl_driver();
+    if (device.get_backend() == sycl::backend::opencl && chosen != nullptr && chosen == driver &&
+        driver.find(' ') != std::string::npos) {
+        fail(XK_ERR_DEVICE, "path of the OpenCL CPU driver", "one without spaces", driver);
     }
 }
 
@@ -206,6 +220,7 @@ xk_status xk_card_create(const xk_card_desc *desc, xk_card **out) {
     return guard("xk_card_create", [&] {
         const auto d = read_struct(desc, "desc");
         require(out, "out");
+        check_opencl_driver(device_at(d.device_index));
         const auto device = part_of(device_at(d.device_index), d.part_count, d.part_index);
         *out = new xk_card{std::make_shared<Card>(device)};
     });

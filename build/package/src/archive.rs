@@ -1,0 +1,3 @@
+//! Bankshot as one archive; `library.rs` makes the libraries from it.
+
+extern crate bankshot as _;
