@@ -56,11 +56,6 @@ impl Built {
             metadata,
         })
     }
-
-    /// The major version: of the shared library's name too.
-    pub fn major(&self) -> &str {
-        self.version.split('.').next().expect("splitting gives at least one part")
-    }
 }
 
 /// Among the folders that build scripts let the linker search, the toolchain's.

@@ -29,12 +29,12 @@ pub fn lay_out(built: &Built, folder: &Folder) -> Result<()> {
         let _ = fs::remove_file(to);
         tools::run(tools::command("ar").arg("rcsD").arg(to).arg(&object))
     })?;
-    let (major, libsycl) = (built.major(), runtime::libsycl(built)?);
+    let (major, minor) = abi(&header)?;
+    let libsycl = runtime::libsycl(built)?;
     let soname = format!("libbankshot.so.{major}");
-    folder.make(&format!("lib/libbankshot.so.{}", built.version), |to| {
-        share(&object, &soname, &built.runtime.join(&libsycl), to)
-    })?;
-    folder.link(&format!("lib/{soname}"), &format!("libbankshot.so.{}", built.version))?;
+    let file = format!("{soname}.{minor}");
+    folder.make(&format!("lib/{file}"), |to| share(&object, &soname, &built.runtime.join(&libsycl), to))?;
+    folder.link(&format!("lib/{soname}"), &file)?;
     folder.link("lib/libbankshot.so", &soname)?;
     for (name, text) in pkg_config(&built.version, &libsycl) {
         folder.write(&format!("lib/pkgconfig/{name}"), &text)?;
@@ -44,6 +44,17 @@ pub fn lay_out(built: &Built, folder: &Folder) -> Result<()> {
         folder.copy(&manual, "share/doc/bankshot/capi.md")?;
     }
     Ok(())
+}
+
+/// Version of the interface, by the header. A new major version breaks programs, so that the library's name has it.
+fn abi(header: &Path) -> Result<(u32, u32)> {
+    let text = fs::read_to_string(header).with_context(|| header.display().to_string())?;
+    let number = |name: &str| {
+        let define = format!("#define BANKSHOT_ABI_{name} ");
+        let value = text.lines().find_map(|line| line.strip_prefix(&define)?.trim().parse().ok());
+        value.with_context(|| format!("{} has no line `{define}<number>`", header.display()))
+    };
+    Ok((number("MAJOR")?, number("MINOR")?))
 }
 
 /// Global symbols of the API that an archive or object defines. `nm` would let LLVM's plug-in look at Rust's bitcode, and some versions
