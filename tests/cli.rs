@@ -49,6 +49,16 @@ fn failure(args: &[&str]) -> String {
     text
 }
 
+/// libOpenCL names no folder for what it needs. Level Zero's adapters have loaded the same, but not if they are left out.
+#[test]
+fn the_cpu_is_found_without_level_zero() {
+    let output =
+        bankshot(&["devices"]).env("ONEAPI_DEVICE_SELECTOR", "opencl:cpu").output().expect("the program starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let devices = text.split("Level Zero").next().unwrap();
+    assert!(devices.contains("opencl"), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+}
+
 #[test]
 fn demo_answers() {
     let text = stdout(&["demo", "-n", "16"]);
