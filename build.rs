@@ -18,7 +18,7 @@ use std::path::PathBuf;
 fn main() {
     // Not the folder `build` itself: changes of `build/package` do not concern this build.
     let modules = ["build/host.rs", "build/kernels.rs", "build/provision.rs", "build/toolchain.rs", "build/util.rs"];
-    for watched in ["build.rs", "sycl-kernels", "include"].iter().chain(&modules) {
+    for watched in ["build.rs", "sycl-kernels", "include/xk.h", "include/xk_ops.h"].iter().chain(&modules) {
         println!("cargo:rerun-if-changed={watched}");
     }
     if let Err(message) = run() {

@@ -21,7 +21,7 @@ pub fn compile(root: &Path, out: &Path, toolchain: &Toolchain) -> Result<(), Str
     let kernels = root.join("sycl-kernels");
     let mut sources = files(&kernels.join("runtime"), |n| n.ends_with(".cpp"))?;
     sources.extend(files(&kernels.join("ops"), |n| n.ends_with("_launch.cpp"))?);
-    let mut headers = files(&root.join("include"), |n| n.ends_with(".h"))?;
+    let mut headers = files(&root.join("include"), |n| n.starts_with("xk") && n.ends_with(".h"))?;
     headers.extend(files(&kernels.join("runtime"), |n| n.ends_with(".hpp"))?);
     headers.extend(files(&kernels.join("ops"), |n| n.ends_with("_launch.hpp"))?);
 

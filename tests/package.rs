@@ -175,6 +175,9 @@ fn a_program_has_the_library_another_rust_library_and_cpp() {
         let text = stdout(&mut run());
         assert_eq!(text.lines().nth(1), Some(numbers.as_str()), "{name}: {text}");
         assert_eq!(text.lines().next(), Some(version().as_str()), "{name}: {text}");
+        // What libsycl throws is caught by what was made local.
+        let text = error(run().env("ONEAPI_DEVICE_SELECTOR", "nonsense"));
+        assert!(text.starts_with("bankshot_engine_open: ") && text.contains("nonsense"), "{name}: {text}");
         let paths = loaded(&mut run());
         let libraries = file_names(&paths);
         assert!(libraries.contains(&"libintelocl.so"), "{name}: {libraries:?}");
