@@ -1,4 +1,5 @@
-//! The packages that `build/package` makes, as others would use them: libraries in programs in C, the program from its archive.
+//! The packages that `build/package` makes, as others would use them: libraries in programs in C, the program from its
+//! archive.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -281,14 +282,21 @@ fn what_packaging_lacks_is_named() {
         all(r"path: \[(.+)\]", &runtime).into_iter().next().expect("the program names the toolchain's folder");
     let lacking = folder.join("runtime/lib");
     fs::create_dir_all(&lacking).unwrap();
-    for entry in fs::read_dir(runtime).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap();
-        if path.is_file() && name != "libtbb.so.12" && !name.to_str().unwrap().starts_with("clbltfn") {
-            std::os::unix::fs::symlink(&path, lacking.join(name)).unwrap();
-        }
+    let files = fs::read_dir(runtime).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+    for path in files {
+        std::os::unix::fs::symlink(&path, lacking.join(path.file_name().unwrap())).unwrap();
     }
     let target = folder.join("target");
+    let text = error(package("tar", &target).arg("--runtime").arg(&lacking));
+    assert!(text.contains("no licences of the SYCL runtime") && !target.exists(), "{text}");
+
+    for entry in fs::read_dir(&lacking).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if name == "libtbb.so.12" || name.starts_with("clbltfn") {
+            fs::remove_file(&path).unwrap();
+        }
+    }
     let text = error(package("lib", &target).arg("--runtime").arg(&lacking));
     assert!(text.contains("libtbb.so.12, needed by libintelocl.so"), "{text}");
     assert!(text.contains("clbltfn*") && text.contains(lacking.to_str().unwrap()), "{text}");

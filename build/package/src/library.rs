@@ -57,14 +57,14 @@ fn abi(header: &Path) -> Result<(u32, u32)> {
     Ok((number("MAJOR")?, number("MINOR")?))
 }
 
-/// Global symbols of the API that an archive or object defines. `nm` would let LLVM's plug-in look at Rust's bitcode, and some versions
-/// of that abort.
+/// Global symbols of the API that an archive or object defines.
 fn exports(path: &Path) -> Result<BTreeSet<String>> {
     let names = globals(path)?;
     Ok(names.into_iter().filter(|name| name.starts_with(PREFIX)).collect())
 }
 
-/// All symbols that other objects see.
+/// All symbols that other objects see. `nm` would let LLVM's plug-in look at Rust's bitcode, and some versions of that
+/// abort.
 fn globals(path: &Path) -> Result<BTreeSet<String>> {
     let text = tools::output(tools::command("readelf").arg("--symbols").arg("--wide").arg(path))?;
     let mut names = BTreeSet::new();
@@ -81,8 +81,8 @@ fn globals(path: &Path) -> Result<BTreeSet<String>> {
     Ok(names)
 }
 
-/// Links what the API reaches to one object, and hides everything else in it. Groups of C++ templates are resolved: by their name a
-/// linker would take another object's in place of a hidden one.
+/// Links what the API reaches to one object, and hides everything else in it. Groups of C++ templates are resolved: by
+/// their name a linker would take another object's in place of a hidden one.
 fn prelink(archive: &Path, names: &BTreeSet<String>) -> Result<PathBuf> {
     let (all, object) = (archive.with_file_name("bankshot-all.o"), archive.with_file_name("bankshot.o"));
     let mut ld = tools::command("ld");
@@ -124,7 +124,7 @@ fn share(object: &Path, soname: &str, libsycl: &Path, to: &Path) -> Result<()> {
     tools::run(&mut cc)
 }
 
-/// Two files, since pkg-config cannot take the static library of a name that has both. Paths are relative to the file itself.
+/// Two files, since pkg-config cannot take the static library of a name that has both. Paths are relative to the file.
 fn pkg_config(version: &str, libsycl: &str) -> [(&'static str, String); 2] {
     let head = format!(
         "prefix=${{pcfiledir}}/../..\nlibdir=${{prefix}}/lib\nincludedir=${{prefix}}/include\n\

@@ -1,4 +1,5 @@
-//! Lays out Bankshot for others: `lib` for programs in C, `tar` for users of the program. `docs/packaging.md` has the contents.
+//! Lays out Bankshot for others: `lib` for programs in C, `tar` for users of the program. `docs/packaging.md` says what
+//! is in both.
 
 mod built;
 mod library;
@@ -56,8 +57,8 @@ fn run() -> Result<()> {
             tools::need(&["cargo", "rustc", "cc", "ld", "ar", "objcopy", "readelf"])?;
             let built = Built::new(arguments.runtime)?;
             let folder = Folder::new(&arguments.target)?;
-            library::lay_out(&built, &folder)?;
             common(&built, &folder)?;
+            library::lay_out(&built, &folder)?;
             folder.print();
         }
         "tar" => {
@@ -66,10 +67,10 @@ fn run() -> Result<()> {
             let name = format!("bankshot-{}-linux-x86_64", built.version);
             let scratch = tarball::Scratch::beside(&arguments.target)?;
             let folder = Folder::new(&scratch.path().join(&name))?;
+            common(&built, &folder)?;
             folder.make("bin/bankshot", |to| {
                 tools::run(tools::command("objcopy").arg("--strip-debug").arg(&built.program).arg(to))
             })?;
-            common(&built, &folder)?;
             folder.print();
             tarball::write(&arguments.target, folder.path(), &name)?;
         }
@@ -80,11 +81,11 @@ fn run() -> Result<()> {
 
 /// What every package has.
 fn common(built: &Built, folder: &Folder) -> Result<()> {
-    runtime::lay_out(built, folder)?;
     for name in ["README.md", "LICENSE", "CHANGELOG.md"] {
         folder.copy(&root().join(name), &format!("share/doc/bankshot/{name}"))?;
     }
-    notices::lay_out(built, folder)
+    notices::lay_out(built, folder)?;
+    runtime::lay_out(built, folder)
 }
 
 fn main() -> ExitCode {

@@ -47,7 +47,7 @@ fn below(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Licences of the SYCL runtime: those of the wheels that its files came in, and what lies in the toolchain's own folders.
+/// Licences of the SYCL runtime: those of the wheels that its files came in, and what lies in the toolchain's folders.
 fn runtime_licences(built: &Built, folder: &Folder) -> Result<()> {
     let root = built.runtime.parent().context("the runtime's folder has no parent")?;
     let files = runtime::files(built)?;
@@ -99,7 +99,10 @@ fn wheels(lib: &Path) -> Result<Vec<PathBuf>> {
 
 /// Crates that are compiled in, and each of their licence texts once.
 fn crates(metadata: &Value) -> Result<String> {
-    let mut list = "Bankshot contains Rust's standard library (MIT OR Apache-2.0, https://www.rust-lang.org) and these crates.\n\n".to_owned();
+    let mut list =
+        "Bankshot contains Rust's standard library (MIT OR Apache-2.0, https://www.rust-lang.org) and these \
+                    crates.\n\n"
+            .to_owned();
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for package in linked(metadata)? {
         let (name, version) = (text(package, "name")?, text(package, "version")?);

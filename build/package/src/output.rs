@@ -29,7 +29,7 @@ impl Folder {
         self.path.join(name)
     }
 
-    /// A file that `fill` makes under a temporary name, so that a program which uses the file of an earlier package keeps it.
+    /// A file that `fill` makes under a temporary name, so that a program that uses an earlier package keeps its file.
     pub fn make(&self, name: &str, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
         let path = self.at(name);
         let part = self.at(&format!("{name}.part"));

@@ -22,7 +22,7 @@ const OPENED: [&str; 5] = [
     "libtbbmalloc.so.2",
 ];
 
-/// What the CPU's driver reads beside itself, by the beginnings of names: its built-in functions for each instruction set.
+/// What the CPU's driver reads beside itself, by the beginnings of names: functions for each instruction set.
 const DATA: [&str; 4] = ["cl.cfg", "clbltfn", "cllibrary", "libocl_svml_"];
 
 /// What every Linux with glibc and a C++ program has. libz is the one that a bare system may lack.

@@ -53,7 +53,7 @@ fn files(folder: &Path, inside: &str) -> Result<Vec<(PathBuf, String)>> {
 
 /// Packs a folder of plain files under a name.
 pub fn write(target: &Path, folder: &Path, name: &str) -> Result<()> {
-    let part = folder.with_extension("part");
+    let part = folder.with_file_name("archive.part");
     let file = File::create(&part).with_context(|| format!("cannot create {}", part.display()))?;
     let gzip = GzBuilder::new().mtime(0).operating_system(255).write(BufWriter::new(file), Compression::default());
     let mut archive = Builder::new(gzip);
