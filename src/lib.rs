@@ -3,7 +3,9 @@
 //! Data flows one way: [`gguf`] checks a file, [`model`] binds it to roles, [`plan`] decides everything as a value, [`load`] fills the device, and
 //! [`exec`] runs the plan. [`oracle`] computes the same bits slowly. `docs/architecture.md` has the whole picture.
 
+pub mod capi;
 pub mod cli;
+pub mod demo;
 pub mod device;
 pub mod exec;
 pub mod gguf;

@@ -1,12 +1,16 @@
 //! The packages that `build/package` makes, as others would use them: libraries in programs in C, the program from its
 //! archive.
 
+#[path = "support/packaged.rs"]
+mod packaged;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
+use packaged::{flags, package};
 use regex::Regex;
 
 /// What names the cache folder.
@@ -25,13 +29,6 @@ fn empty(name: &str) -> PathBuf {
     }
     fs::create_dir_all(&path).unwrap();
     path
-}
-
-fn package(command: &str, target: &Path) -> Command {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(root()).args(["run", "--quiet", "--release", "--locked", "--package", "package", "--", command]);
-    cargo.arg(target);
-    cargo
 }
 
 fn output(command: &mut Command) -> Output {
@@ -119,27 +116,6 @@ fn both_libraries_export_what_the_header_declares() {
     assert_eq!(text, "bankshot.o\n");
 }
 
-/// The words that pkg-config gives for a package.
-fn flags(name: &str) -> Vec<String> {
-    let folder = LIBRARIES.join("lib/pkgconfig");
-    let mut pkg_config = Command::new("pkg-config");
-    pkg_config.args(["--cflags", "--libs", "--static", name]).env("PKG_CONFIG_PATH", &folder);
-    let text = match pkg_config.output() {
-        Ok(output) => String::from_utf8(output.stdout).unwrap(),
-        // Without pkg-config, what it does.
-        Err(_) => {
-            let text = fs::read_to_string(folder.join(format!("{name}.pc"))).unwrap();
-            let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).unwrap().to_owned();
-            let mut words = value("Cflags: ") + " " + &value("Libs: ");
-            for (name, separator) in [("runtimedir", "="), ("includedir", "="), ("libdir", "="), ("prefix", "=")] {
-                words = words.replace(&format!("${{{name}}}"), &value(&format!("{name}{separator}")));
-            }
-            words.replace("${pcfiledir}", folder.to_str().unwrap())
-        }
-    };
-    text.split_whitespace().map(str::to_owned).collect()
-}
-
 #[test]
 fn a_program_has_the_library_another_rust_library_and_cpp() {
     let folder = empty("links");
@@ -164,7 +140,7 @@ fn a_program_has_the_library_another_rust_library_and_cpp() {
         // The other parts first: the linker prefers what it saw first wherever it finds the same name twice.
         let mut cc = Command::new("cc");
         cc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-I"]).arg(&folder).arg(parts.join("program.c"));
-        cc.arg(at("other.o")).arg(at("libother.a")).args(flags(name)).arg("-lstdc++");
+        cc.arg(at("other.o")).arg(at("libother.a")).args(flags(&LIBRARIES, name)).arg("-lstdc++");
         stdout(cc.arg("-o").arg(&program));
         let run = || {
             let mut command = Command::new(&program);

@@ -186,11 +186,12 @@ fn readme_shows_what_the_program_prints() {
 
 #[test]
 fn settings_are_in_the_readme() {
-    let names = |text: &str| -> BTreeSet<String> {
-        all(r"\bBANKSHOT_[A-Z_]+[A-Z]\b", text).into_iter().map(str::to_owned).collect()
-    };
-    let code: BTreeSet<String> = sources().iter().flat_map(|(_, text)| names(text)).collect();
-    assert_eq!(names(&read("README.md")), code);
+    let names =
+        |pattern: &str, text: &str| -> BTreeSet<String> { all(pattern, text).into_iter().map(str::to_owned).collect() };
+    // The C API's constants begin alike.
+    let others = sources().into_iter().filter(|(name, _)| !name.contains("capi"));
+    let code: BTreeSet<String> = others.flat_map(|(_, text)| names("\"(BANKSHOT_[A-Z_]+[A-Z])\"", &text)).collect();
+    assert_eq!(names(r"\b(BANKSHOT_[A-Z_]+[A-Z])\b", &read("README.md")), code);
 }
 
 /// The numbers of a piece of code, without signs, as f32 bits.

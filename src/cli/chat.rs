@@ -8,16 +8,15 @@ use rustyline::error::ReadlineError;
 use serde::{Deserialize, Serialize};
 
 use super::args::ChatArgs;
-use super::engine::{CONTEXT, Opened, SpareBank, open_engine_with, open_model};
+use super::engine::{CONTEXT, Opened, open_engine_with, open_model};
 use super::generate::{Finish, generate};
 use super::output::Output;
 use super::run::{check_length, summary};
 use super::session::{Beginning, check_save, take_in};
 use super::{Done, interrupt};
-use crate::device::host_free_bytes;
 use crate::exec::{Engine, EngineError};
 use crate::load::Model;
-use crate::session::{KeepError, Keeper, TurnFile};
+use crate::session::{KeepError, Keeper, SpareBank, TurnFile};
 use crate::state::Store;
 use crate::text::{ChatTemplate, Message, RenderOptions, TextError};
 
@@ -26,10 +25,6 @@ const HELP: &str = "\
 /reset    forget the conversation
 /exit     leave, as Ctrl-D does
 A line that ends with \\ goes on in the next one. Ctrl-C stops an answer and keeps what was said of it.";
-
-/// Most memory for snapshots unless the user says otherwise, and the part of the host's free memory that it may be.
-const BANK_BYTES: u64 = 1 << 30;
-const BANK_PART: u64 = 4;
 
 /// What was said so far. This is also what a saved session has beside its state.
 #[derive(Serialize, Deserialize)]
@@ -67,8 +62,7 @@ pub fn chat(args: &ChatArgs, output: &mut Output) -> Result<Done> {
     if let Some(beginning) = &beginning {
         check_length(beginning.tokens, 0, context.min(limit))?;
     }
-    let spare = SpareBank { bytes: BANK_BYTES.min(host_free_bytes().unwrap_or(0) / BANK_PART) };
-    let Opened { engine, records, .. } = open_engine_with(model, &args.engine, context, spare)?;
+    let Opened { engine, records, .. } = open_engine_with(model, &args.engine, context, SpareBank::Yes)?;
     let mut talk = Talk::begin(engine, template, args, beginning)?;
     let mut reader = Reader::new()?;
     if reader.is_terminal() {

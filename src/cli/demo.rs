@@ -12,11 +12,9 @@ use super::generate::{Finish, generate};
 use super::output::Output;
 use super::run::{chat_prompt, prompt_ids};
 use super::{Done, interrupt};
+use crate::demo::MODEL;
 use crate::device::Card;
 use crate::load::Model;
-
-/// A trained model of 24 million parameters with every mechanism of the large ones.
-pub static MODEL: &[u8] = include_bytes!("../demo/demo-ud.gguf");
 
 /// Tokens of context: the longest prompt and its answer fit.
 const CONTEXT: usize = 1024;

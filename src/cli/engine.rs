@@ -7,19 +7,19 @@ use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
 use super::Done;
 use super::args::{BuildKernelsArgs, EngineArgs, PlanOptions};
-use super::cards::{choose_cards, choose_device, names};
+use super::cards::{choose_device, named, names};
 use crate::device::{Card, DeviceInfo, Module, cache, kernels};
-use crate::exec::{self, Engine, expert_identity};
-use crate::load::{Model, Progress, TableOptions, Tables, check_sums};
+use crate::exec::{Engine, expert_identity};
+use crate::load::{Model, Progress, check_sums};
 use crate::plan::{Misses, Options, Plan, Split};
-use crate::residency::{Profile, TraceError, TraceWriter};
-
-/// Tokens of context that a command takes without `--ctx`, if the model has as many.
-pub const CONTEXT: usize = 8192;
+use crate::residency::{TraceError, TraceWriter};
+pub use crate::session::CONTEXT;
+use crate::session::SpareBank;
+use crate::session::{Error, OpenOptions, Prepared};
 
 /// Opens a model file.
 pub fn open_model(path: &Path) -> Result<Model> {
@@ -38,18 +38,12 @@ pub struct Opened {
     pub records: Records,
 }
 
-/// Host memory that snapshots may have if nobody said how much, and if nothing else has to give way for it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SpareBank {
-    pub bytes: u64,
-}
-
 /// Loads a model onto the cards that the arguments name.
 pub fn open_engine(model: Model, args: &EngineArgs, context: usize) -> Result<Opened> {
-    open_engine_with(model, args, context, SpareBank::default())
+    open_engine_with(model, args, context, SpareBank::No)
 }
 
-/// The same, with snapshots if the plan is no other with them.
+/// The same, with memory for snapshots where there is some to spare.
 pub fn open_engine_with(model: Model, args: &EngineArgs, context: usize, spare: SpareBank) -> Result<Opened> {
     let begin = Instant::now();
     if let Some(list) = &args.check_sums {
@@ -57,42 +51,21 @@ pub fn open_engine_with(model: Model, args: &EngineArgs, context: usize, spare: 
         check_sums(model.file(), list, &mut |progress| reporter.show(progress)).context("--check-sums")?;
         reporter.done();
     }
-    let model = Arc::new(model.narrowed()?);
-    let tables = TableOptions { ngram_file: args.ngram_table.clone(), ngram_cache_bytes: args.ngram_cache };
-    let tables = Tables::open(model.file(), model.bound(), &tables)?;
-    let cards = choose_cards(args.device.as_deref())?;
-    let mut reporter = Reporter::new(names(&cards));
-    let mut inventory = exec::inventory(&cards);
-    if cards.len() > 1 && args.plan.split.is_none() {
-        // The plan's estimate chooses the split, as `plan` prints it.
-        inventory = exec::measured(inventory, &cards)?;
-    }
-    let asked = options(&args.plan, context);
-    let mut plan = Plan::fit(model.bound(), asked, &inventory)?;
-    if args.plan.bank_budget.or(args.plan.host_bank_budget).is_none() && spare.bytes > 0 {
-        let with_bank = Options { host_bank_bytes: spare.bytes, ..asked };
-        match Plan::fit(model.bound(), with_bank, &inventory) {
-            Ok(with) if (with.split, with.misses) == (plan.split, plan.misses) => plan = with,
-            _ => {}
-        }
-    }
+    let prepared = Prepared::new(model, &open_options(args, context), spare).map_err(|error| match error {
+        Error::Cards(error) => named(error),
+        Error::NoExperts => anyhow!("--expert-profile: expected a model with routed experts"),
+        error => error.into(),
+    })?;
+    let (cards, plan) = (&prepared.cards, &prepared.plan);
+    let mut reporter = Reporter::new(names(cards));
     if args.save_expert_profile.is_some() && plan.spec.experts.is_none() {
         bail!("--save-expert-profile: expected a model with routed experts");
     }
     if args.save_expert_profile.is_some() && plan.misses == Misses::None {
         bail!("--save-expert-profile: expected experts that are not all resident, as with a small --expert-budget");
     }
-    let profile = match (&args.expert_profile, &plan.spec.experts) {
-        (None, _) => None,
-        (Some(_), None) => bail!("--expert-profile: expected a model with routed experts"),
-        (Some(path), Some(experts)) => {
-            let layers = plan.spec.layers;
-            Some(Profile::load(path, &expert_identity(&model), layers, experts.count)?)
-        }
-    };
-    let builders = Builders::start(cards[0].info(), &plan);
-    let mut engine =
-        Engine::open(model, tables, cards, plan, profile.as_ref(), &mut |progress| reporter.show(progress))?;
+    let builders = Builders::start(cards[0].info(), plan);
+    let mut engine = prepared.open(&mut |progress| reporter.show(progress))?;
     drop(builders);
     reporter.done();
     if let (count @ 1.., bytes) = engine.plan().narrowed() {
@@ -152,14 +125,31 @@ const CLOSE_DEADLINE: Duration = Duration::from_secs(30);
 
 /// What the arguments ask of a plan.
 pub fn options(args: &PlanOptions, context: usize) -> Options {
-    Options {
+    plan_options(args).plan_options(context)
+}
+
+fn open_options(args: &EngineArgs, context: usize) -> OpenOptions {
+    OpenOptions {
+        device: args.device.clone(),
+        context: Some(context),
+        ngram_file: args.ngram_table.clone(),
+        ngram_cache_bytes: args.ngram_cache,
+        expert_profile: args.expert_profile.clone(),
+        ..plan_options(&args.plan)
+    }
+}
+
+fn plan_options(args: &PlanOptions) -> OpenOptions {
+    OpenOptions {
+        chunk: args.chunk,
+        kv: args.kv.into(),
         split: args.split.map(Split::from),
         expert_bytes: args.expert_budget,
         host_expert_bytes: args.host_expert_budget,
-        bank_bytes: args.bank_budget.unwrap_or(0),
-        host_bank_bytes: args.host_bank_budget.unwrap_or(0),
+        bank_bytes: args.bank_budget,
+        host_bank_bytes: args.host_bank_budget,
         bank_every: args.bank_every,
-        ..Options::new(context, args.chunk.min(context), args.kv.into())
+        ..OpenOptions::default()
     }
 }
 

@@ -27,7 +27,7 @@ use clap::Parser;
 use args::{Args, Command};
 use output::Output;
 
-pub use demo::MODEL as DEMO_MODEL;
+pub use crate::demo::MODEL as DEMO_MODEL;
 
 /// Exit code after Ctrl-C, as shells expect it.
 const INTERRUPTED: u8 = 130;

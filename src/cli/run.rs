@@ -57,9 +57,7 @@ pub fn chat_prompt(model: &Model, system: Option<&str>, user: &str, thinking: Op
 
 /// Token ids of a prompt, with the beginning-of-sequence token where the model asks for one.
 pub fn prompt_ids(model: &Model, text: &str) -> Result<Vec<u32>> {
-    let tokenizer = model.tokenizer();
-    let mut ids: Vec<u32> = if tokenizer.add_bos() { tokenizer.bos().into_iter().collect() } else { Vec::new() };
-    ids.extend(tokenizer.encode(text, true)?);
+    let ids = model.tokenizer().encode_prompt(text)?;
     if ids.is_empty() {
         bail!("the prompt is empty: expected at least one token");
     }

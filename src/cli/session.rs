@@ -1,7 +1,7 @@
 //! `session`: saved sessions as files, and what other commands need of them.
 
 use std::path::Path;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Result, anyhow, bail};
 use serde_json::{Value, json};
@@ -171,7 +171,7 @@ fn inspect(args: &SessionInspectArgs, output: &mut Output) -> Result<()> {
         Some(path) => Some(verdict(&info, &open_model(path)?, args.kv.into())?),
     };
     if args.json {
-        let mut object = describe(&info);
+        let mut object = info.to_json();
         object["verified"] = args.verify.into();
         if let Some(verdict) = &verdict {
             object["taken"] = verdict.is_none().into();
@@ -234,34 +234,6 @@ fn print(info: &Info, verified: bool, output: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn describe(info: &Info) -> Value {
-    let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    json!({
-        "name": info.name,
-        "version": info.version,
-        "snapshot": info.id.to_string(),
-        "chain": info.chain.iter().map(|link| json!({ "snapshot": link.id.to_string(), "name": link.name })).collect::<Value>(),
-        "broken": info.broken,
-        "tokens": info.position,
-        "from": info.from,
-        "bytes": info.bytes,
-        "sections": info.sections.iter().map(|section| json!({
-            "kind": section.kind.name(),
-            "layer": section.layer,
-            "encoding": section.encoding.name(),
-            "stored_bytes": section.stored_bytes,
-            "bytes": section.raw_bytes,
-        })).collect::<Value>(),
-        "created_unix_s": seconds(info.created),
-        "last_used_unix_s": seconds(info.last_used),
-        "identity": info.identity.fields().iter().map(|(name, value)| (name.clone(), Value::from(value.clone()))).collect::<serde_json::Map<_, _>>(),
-        "text_start": info.text_start,
-        "text_bytes": info.text_bytes,
-        "notes_bytes": info.notes_bytes,
-        "has_logits": info.has_logits,
-    })
-}
-
 fn restore(args: &SessionRestoreArgs, output: &mut Output) -> Result<()> {
     let model = open_model(&args.model)?;
     let Some(beginning) = Beginning::of(Some(&args.dir.session_dir), Some(&args.name))? else { return Ok(()) };
@@ -305,7 +277,7 @@ fn list(args: &SessionListArgs, output: &mut Output) -> Result<()> {
     let entries = existing(&args.dir.session_dir)?.list()?;
     if args.json {
         let describe = |entry: &crate::state::Entry| match &entry.info {
-            Ok(info) => describe(info),
+            Ok(info) => info.to_json(),
             Err(error) => json!({ "name": entry.name, "bytes": entry.bytes, "error": error.to_string() }),
         };
         return output.json(&json!({ "sessions": entries.iter().map(describe).collect::<Value>() }));

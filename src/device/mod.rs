@@ -7,6 +7,7 @@
 mod arena;
 pub mod cache;
 mod card;
+pub mod choose;
 #[doc(hidden)]
 pub mod fault;
 mod graph;
@@ -16,6 +17,7 @@ mod module;
 mod peer;
 mod queue;
 mod selftest;
+mod signals;
 mod status;
 #[allow(dead_code, non_camel_case_types, unreachable_pub)]
 pub mod sys;
@@ -23,10 +25,12 @@ pub mod sys;
 pub use arena::{Arena, MemoryKind, Span};
 pub(crate) use card::text;
 pub use card::{Card, DeviceInfo, Part, devices};
+pub use choose::CardsError;
 pub use graph::Graph;
 pub use memory::host_free_bytes;
 pub use module::{Kernel, Module};
 pub use peer::{PeerError, peer_works};
 pub use queue::{Event, Queue};
 pub use selftest::canary;
+pub use signals::KeptHandlers;
 pub use status::{DeviceError, Status, check};

@@ -180,6 +180,11 @@ impl Engine {
         &self.plan
     }
 
+    /// The plan, to be held beside the engine.
+    pub fn shared_plan(&self) -> Arc<Plan> {
+        Arc::clone(&self.plan)
+    }
+
     pub fn cards(&self) -> impl Iterator<Item = &Card> {
         self.cards.iter().map(|run| run.card())
     }

@@ -74,6 +74,26 @@ impl Engine {
     /// # Errors
     /// As [`Engine::feed`]; when an id is refused, the sequence is as it was.
     pub fn prompt(&mut self, ids: &[u32]) -> Result<usize, EngineError> {
+        let known = self.recall(ids)?;
+        if known < ids.len() {
+            for end in self.prompt_marks(ids) {
+                let begin = self.ids.len();
+                self.append(&ids[begin..end], super::Want::None, None)?;
+                self.snapshot()?;
+            }
+            let begin = self.ids.len();
+            self.feed(&ids[begin..])?;
+        }
+        self.snapshot()?;
+        Ok(known)
+    }
+
+    /// Makes the longest known beginning of `ids` the sequence, computes nothing, and returns its length. If that is all of `ids`, logits after the
+    /// last token are known.
+    ///
+    /// # Errors
+    /// As [`Engine::prompt`].
+    pub fn recall(&mut self, ids: &[u32]) -> Result<usize, EngineError> {
         self.guarded(|_| Ok(()))?;
         self.check_ids(0, ids)?;
         let live = self.live(ids);
@@ -86,23 +106,24 @@ impl Engine {
             None if live == 0 => self.reset()?,
             None => {}
         }
-        let known = self.ids.len();
-        if known < ids.len() {
-            let every = Some(self.plan.options.bank_every).filter(|every| *every > 0);
-            let ends = match &self.bank {
-                Some(_) => marks(ids, known, self.model.tokenizer().stop_ids(), every),
-                None => Vec::new(),
-            };
-            for end in ends {
-                let begin = self.ids.len();
-                self.append(&ids[begin..end], super::Want::None, None)?;
-                self.snapshot()?;
-            }
-            let begin = self.ids.len();
-            self.feed(&ids[begin..])?;
+        Ok(self.ids.len())
+    }
+
+    /// Positions behind the sequence's at which a prompt is worth a snapshot; none without a bank.
+    pub fn prompt_marks(&self, ids: &[u32]) -> Vec<usize> {
+        let every = Some(self.plan.options.bank_every).filter(|every| *every > 0);
+        match &self.bank {
+            Some(_) => marks(ids, self.ids.len(), self.model.tokenizer().stop_ids(), every),
+            None => Vec::new(),
         }
-        self.snapshot()?;
-        Ok(known)
+    }
+
+    /// As [`Engine::feed`], without the logits, which are not known then.
+    ///
+    /// # Errors
+    /// As [`Engine::feed`].
+    pub fn feed_silently(&mut self, ids: &[u32]) -> Result<(), EngineError> {
+        self.append(ids, super::Want::None, None)
     }
 
     /// Takes a snapshot of the sequence into the bank. False if there is no bank, or no room for it.

@@ -8,6 +8,7 @@ mod arena;
 mod estimate;
 mod fit;
 mod inventory;
+mod json;
 mod layers;
 mod memory;
 mod route;

@@ -3,8 +3,8 @@
 use super::KeepError;
 use super::turns::turn_of;
 use crate::exec::Engine;
-use crate::state::{Extras, Identity, Saved, SnapshotId, Store};
-use crate::text::Detokenizer;
+use crate::state::{Extras, Identity, Image, Layout, Loaded, Saved, SessionError, SnapshotId, Store};
+use crate::text::{Detokenizer, Tokenizer};
 
 /// A folder of sessions, and what an engine's sessions are known by.
 pub struct Keeper {
@@ -41,6 +41,11 @@ impl Keeper {
         Ok(Keeper { store, identity: Identity::of(engine.model(), engine.plan())? })
     }
 
+    /// Of an identity that is known already.
+    pub(super) fn with_identity(store: Store, identity: Identity) -> Keeper {
+        Keeper { store, identity }
+    }
+
     pub fn store(&self) -> &Store {
         &self.store
     }
@@ -74,10 +79,10 @@ impl Keeper {
         base: Option<&Base>,
     ) -> Result<Saved, KeepError> {
         self.check_name(name)?;
-        self.write(engine, name, notes, compress, base.filter(|base| base.is_beginning_of(engine.ids())))
+        self.write_of(engine, name, notes, compress, base.filter(|base| base.is_beginning_of(engine.ids())))
     }
 
-    pub(super) fn write(
+    pub(super) fn write_of(
         &self,
         engine: &mut Engine,
         name: &str,
@@ -86,9 +91,29 @@ impl Keeper {
         base: Option<&Base>,
     ) -> Result<Saved, KeepError> {
         let image = engine.image(base.map_or(0, |base| base.ids.len()))?;
-        let text = text_of(engine, &image.ids);
+        Ok(self.write(engine.model().tokenizer(), engine.layout(), &image, name, notes, compress, base)?)
+    }
+
+    /// Writes a sequence's state, which begins behind `base`.
+    #[allow(clippy::too_many_arguments, reason = "the parts of a file")]
+    pub(super) fn write(
+        &self,
+        tokenizer: &Tokenizer,
+        layout: &Layout,
+        image: &Image,
+        name: &str,
+        notes: Option<&[u8]>,
+        compress: bool,
+        base: Option<&Base>,
+    ) -> Result<Saved, SessionError> {
+        let text = text_of(tokenizer, &image.ids);
         let extras = Extras { text: &text, notes, compress, ..Extras::default() };
-        Ok(self.store.save(name, &self.identity, engine.layout(), &image, extras, base.map(|base| base.id))?)
+        self.store.save(name, &self.identity, layout, image, extras, base.map(|base| base.id))
+    }
+
+    /// Reads a state of so many tokens at most.
+    pub(super) fn read(&self, layout: &Layout, context: usize, name: &str) -> Result<Loaded, SessionError> {
+        self.store.load(name, &self.identity, layout, context)
     }
 
     /// Makes a saved session the engine's sequence. Until all of it was verified, nothing changes.
@@ -96,15 +121,15 @@ impl Keeper {
     /// # Errors
     /// When the session is missing, damaged, of another model or longer than the context, or a device fails.
     pub fn restore(&self, engine: &mut Engine, name: &str) -> Result<Restored, KeepError> {
-        let loaded = self.store.load(name, &self.identity, engine.layout(), engine.plan().options.context)?;
+        let loaded = self.read(engine.layout(), engine.plan().options.context, name)?;
         engine.restore(&loaded.image)?;
         Ok(Restored { base: Base { id: loaded.id, ids: loaded.image.ids }, notes: loaded.notes })
     }
 }
 
 /// All of a sequence's text, with its special tokens.
-fn text_of(engine: &Engine, ids: &[u32]) -> String {
-    let mut detokenizer = Detokenizer::new(engine.model().tokenizer(), true);
+fn text_of(tokenizer: &Tokenizer, ids: &[u32]) -> String {
+    let mut detokenizer = Detokenizer::new(tokenizer, true);
     let mut text: String = ids.iter().map(|id| detokenizer.push(*id)).collect();
     text.push_str(&detokenizer.finish());
     text

@@ -1,11 +1,27 @@
-//! Sequences that outlive an engine: saved, restored, and parked on disk while others are computed.
+//! Sequences on an engine, and sequences that outlive it.
+//!
+//! [`SharedEngine`] and [`Session`] are the library's way to use a model; `docs/capi.md` has the same for C. [`Keeper`], [`TurnFile`] and [`Sessions`]
+//! save, restore and park sequences of an [`Engine`](crate::exec::Engine) that one program has for itself.
 
+#[warn(missing_docs)]
+mod error;
+#[warn(missing_docs)]
+mod handle;
 mod keeper;
+#[warn(missing_docs)]
+mod open;
 mod sessions;
+#[warn(missing_docs)]
+mod shared;
 mod turns;
 
+pub use error::Error;
+pub use handle::{Canceller, Event, Finish, SaveOptions, Session, SessionOptions, SessionStats, Tokens};
 pub use keeper::{Base, Keeper, Restored};
+pub use open::{BANK_EVERY, CONTEXT, OpenOptions};
+pub(crate) use open::{Prepared, SpareBank};
 pub use sessions::{Sessions, SessionsOptions};
+pub use shared::{EngineCounters, SharedEngine};
 pub use turns::TurnFile;
 
 use crate::exec::EngineError;

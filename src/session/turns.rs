@@ -92,11 +92,11 @@ impl TurnFile {
         notes: Option<&[u8]>,
         base: Option<&Base>,
     ) -> Result<Saved, KeepError> {
-        match keeper.write(engine, &self.name, notes, self.compress, base) {
+        match keeper.write_of(engine, &self.name, notes, self.compress, base) {
             Err(KeepError::Session(SessionError::Needed { .. })) => {
                 let store = keeper.store();
                 keep_aside(store, &self.name, store.inspect(&self.name, false)?.id)?;
-                keeper.write(engine, &self.name, notes, self.compress, base)
+                keeper.write_of(engine, &self.name, notes, self.compress, base)
             }
             result => result,
         }

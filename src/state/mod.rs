@@ -11,6 +11,7 @@ mod format;
 mod identity;
 mod image;
 mod index;
+mod json;
 mod layout;
 mod marks;
 mod pages;

@@ -230,6 +230,17 @@ impl Tokenizer {
         Ok(())
     }
 
+    /// Ids of a text that begins a sequence: with the beginning-of-sequence token in front where the model asks for one, and names of special tokens
+    /// read as these tokens.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`].
+    pub fn encode_prompt(&self, text: &str) -> Result<Vec<u32>, TextError> {
+        let mut ids: Vec<u32> = if self.add_bos() { self.bos().into_iter().collect() } else { Vec::new() };
+        ids.extend(self.encode(text, true)?);
+        Ok(ids)
+    }
+
     /// The bytes a token stands for; `None` if the id is outside of the vocabulary.
     pub fn token_bytes(&self, id: u32) -> Option<&[u8]> {
         let index = id as usize;
