@@ -179,6 +179,17 @@ fn opening_and_closing_a_hundred_times_does_not_grow() {
 }
 
 #[test]
+fn the_example_in_rust_has_the_text_of_the_command_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(root()).args(["run", "--quiet", "--release", "--locked", "--example", "story", "--"]);
+    let output = cargo.arg(folder.path()).output().expect("cargo starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text.trim_end_matches('\n'), text_of("Once upon a time", 16));
+}
+
+#[test]
 fn the_library_changes_nothing_of_the_process_but_two_variables() {
     let program = Program::of(&C, "tests/capi/still.c");
     let changed = |own: &[(&str, &str)]| {
